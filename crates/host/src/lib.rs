@@ -1,0 +1,2 @@
+//! host
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! record
+#![forbid(unsafe_code)]

@@ -1,0 +1,3 @@
+//! redoubt
+#![forbid(unsafe_code)]
+fn main() {}

@@ -1,0 +1,2 @@
+//! stats
+#![forbid(unsafe_code)]
