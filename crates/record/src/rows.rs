@@ -1,0 +1,362 @@
+//! The rows of a record: one struct for each table, one public field for each column.
+//!
+//! Times in `…_ns` are nanoseconds of this run's monotonic clock (`units::clock::now`), `…_utc` is RFC 3339. The first
+//! table is the run itself, the others follow in the order in which a run fills them. `docs/record.md` says the same to
+//! readers of the file; a test holds the two together.
+
+use crate::table::{Description, Table, table};
+use serde_json::Value;
+
+/// Every table, in the order in which the schema creates them: owners before what they own.
+pub(crate) const TABLES: [Description; 17] = [
+    Experiment::TABLE,
+    Ending::TABLE,
+    FactRow::TABLE,
+    PlanRow::TABLE,
+    ConfigurationRow::TABLE,
+    WorkloadRow::TABLE,
+    BlockRow::TABLE,
+    VisitRow::TABLE,
+    VisitEndRow::TABLE,
+    PhaseRow::TABLE,
+    IntervalRow::TABLE,
+    HistogramRow::TABLE,
+    CounterRow::TABLE,
+    CurvePointRow::TABLE,
+    CheckRow::TABLE,
+    EstimateRow::TABLE,
+    EventRow::TABLE,
+];
+
+table! {
+    /// What was asked, by whom it is answered, and where chance came from. One row.
+    struct Experiment in "experiment" {
+        /// `calibrate`, `compare` or `doctor`.
+        kind: String,
+        /// The named case, where one was asked for.
+        case: Option<String>,
+        /// What was measured: a directory, a file or a device, as resolved.
+        target: String,
+        /// The command as typed.
+        command: String,
+        /// The seed of all chance in the run.
+        seed: u64,
+        /// The method's version: numbers of different major versions are not compared.
+        method_version: String,
+        /// Redoubt's version.
+        tool_version: String,
+        /// `release` or `debug`; figures of a debug build say nothing.
+        build_profile: String,
+        /// When the run began.
+        started_utc: String,
+        /// The time the user allowed, seconds.
+        budget_seconds: f64,
+    }
+}
+
+table! {
+    /// How the run ended. No row: it still runs, or it was killed.
+    struct Ending in "ending" {
+        /// `finished`, `interrupted` or `failed: …`.
+        status: String,
+        /// When.
+        finished_utc: String,
+    }
+}
+
+table! {
+    /// A fact about the machine, the storage or the target, with where it was read.
+    struct FactRow in "fact" {
+        /// `host`, `cpu`, `memory`, `kernel`, `filesystem`, `device`, `target` ….
+        layer: String,
+        /// Which one of that layer: a device name, a mount point; empty for the host itself.
+        object: String,
+        /// What is stated.
+        name: String,
+        /// The value as text; `None` is *unknown*, never zero.
+        value: Option<String>,
+        /// Unit of the value; empty for words.
+        unit: String,
+        /// The file or the call that said so.
+        source: String,
+    }
+}
+
+table! {
+    /// A plan, stored before the first visit that follows it.
+    struct PlanRow in "plan" {
+        /// When it was stored.
+        created_utc: String,
+        /// Factors, margin, looks, seed, order, drop rules, primary question.
+        json: Value,
+        /// [`PlanRow::sha256`] of the row before it in the chain; empty for the first.
+        previous_sha256: String,
+        /// SHA-256 of `previous_sha256` and the JSON text, so that a first plan's is the plain hash of its text.
+        sha256: String,
+    }
+}
+
+table! {
+    /// A point of the factor space.
+    struct ConfigurationRow in "configuration" {
+        /// What people call it: `setall (io_uring)`.
+        name: String,
+        /// Whether the others are compared with this one.
+        is_baseline: bool,
+        /// `(factor, level, cost of change)` with cost `easy`, `medium` or `hard` (method section 1).
+        levels: Vec<(String, String, String)>,
+    }
+}
+
+table! {
+    /// What is done to the storage.
+    struct WorkloadRow in "workload" {
+        /// Stable key: `read-cold`, `commit` ….
+        name: String,
+        /// Title, question, metric, direction, sessions, block size, span.
+        json: Value,
+    }
+}
+
+table! {
+    /// Visits close in time that hold every configuration: the unit of evidence.
+    struct BlockRow in "block" {
+        /// 0, 1, 2 … in run order.
+        ordinal: u32,
+        /// The order of configurations that chance chose, as positions in the plan.
+        permutation: Vec<usize>,
+        /// The seed of that choice.
+        seed: u64,
+    }
+}
+
+table! {
+    /// A period in which one configuration is active.
+    struct VisitRow in "visit" {
+        /// The block it belongs to; none for calibration.
+        block_id: Option<i64>,
+        /// 0, 1, 2 … inside its block.
+        position: u32,
+        /// The configuration; none where nothing is compared.
+        configuration_id: Option<i64>,
+        /// When it began.
+        started_utc: String,
+        /// When it began, on the clock of the intervals.
+        start_ns: u64,
+    }
+}
+
+table! {
+    /// How a visit ended, and the hash that seals it. No row: the run ended inside the visit.
+    struct VisitEndRow in "visit_end" of "visit_id" {
+        /// `measured`, or a word that says why not: `dropped`, `interrupted`, `failed` ….
+        status: String,
+        /// The reason declared beforehand under which it was dropped, with the counter that shows it.
+        drop_reason: Option<String>,
+        /// Hash of the row before it in the chain of plans and visits; empty for the first.
+        previous_sha256: String,
+        /// Hash of `previous_sha256`, the visit, its status, its phases, intervals and histograms.
+        sha256: String,
+    }
+}
+
+table! {
+    /// A stretch of a visit in which one thing is done: `switch`, `settle`, `measure`, `prepare` ….
+    struct PhaseRow in "phase" {
+        /// The visit.
+        visit_id: i64,
+        /// The workload.
+        workload_id: i64,
+        /// `switch`, `settle`, `measure`, `prepare` ….
+        kind: String,
+        /// Threads that did it.
+        threads: u32,
+        /// Requests asked to be in flight, all threads together.
+        in_flight: u32,
+        /// Begin of the window.
+        start_ns: u64,
+        /// End of the window.
+        end_ns: u64,
+        /// Completed requests.
+        ops: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// Requests that failed.
+        errors: u64,
+        /// Sum of all latencies, submit to reap.
+        latency_sum_ns: u64,
+        /// Length of the window.
+        seconds: f64,
+        /// The primary value, in `metric`.
+        rate: f64,
+        /// `reads/s`, `MB/s` (10⁶ bytes), `commits/s` ….
+        metric: String,
+        /// The steady-state class (method section 2.2).
+        steady_class: Option<String>,
+        /// Drift of the throughput inside the window.
+        drift_percent_per_minute: Option<f64>,
+        /// Requests really in flight, time-weighted, as the generator counted them.
+        in_flight_mean: Option<f64>,
+        /// Time inside submit calls / (window × threads), 0–1.
+        submit_share: Option<f64>,
+        /// CPU time of the worker threads, user and system.
+        cpu_ns: Option<u64>,
+        /// The open flags in force, as the kernel shows them.
+        proof: Option<String>,
+        /// Requests that the device counted in the window.
+        device_ops: Option<u64>,
+        /// Bytes that the device counted in the window.
+        device_bytes: Option<u64>,
+    }
+}
+
+table! {
+    /// A second (a quarter in the ramp) of one phase: the raw row from which figures are computed again.
+    struct IntervalRow in "interval" of "phase_id" {
+        /// End of the interval.
+        t_ns: u64,
+        /// `read`, `write`, `commit` ….
+        op_class: String,
+        /// Completed requests.
+        ops: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// Sum of their latencies.
+        lat_sum_ns: u64,
+        /// The longest.
+        lat_max_ns: u64,
+        /// Requests that failed.
+        errors: u64,
+    }
+}
+
+table! {
+    /// All latencies of one phase and class.
+    struct HistogramRow in "histogram" of "phase_id" {
+        /// As in the intervals.
+        op_class: String,
+        /// The bytes of `stats::histogram` (its `encode`).
+        #[serde(with = "crate::export::hex")]
+        encoded: Vec<u8>,
+    }
+}
+
+table! {
+    /// A raw counter of kernel, device or process at an instant.
+    struct CounterRow in "counter" {
+        /// The phase in which it was read; none between phases.
+        phase_id: Option<i64>,
+        /// When.
+        t_ns: u64,
+        /// `device`, `cpu`, `memory`, `process`, `pressure` ….
+        layer: String,
+        /// Which one of that layer.
+        object: String,
+        /// Name with unit last: `reads`, `read_bytes`, `steal_share` ….
+        metric: String,
+        /// The value; cumulative where the source is.
+        value: f64,
+    }
+}
+
+table! {
+    /// One point of a load → latency curve.
+    struct CurvePointRow in "curve_point" {
+        /// Which curve: `random read 8 KiB`.
+        series: String,
+        /// Requests in flight.
+        n: u32,
+        /// Threads that kept them there.
+        threads: u32,
+        /// Requests in flight of each thread.
+        depth: u32,
+        /// `bracket`, `race`, `confirm`, `knee` or `beyond` (method section 6.2).
+        stage: String,
+        /// 0, 1, 2 … within the stage.
+        round: u32,
+        /// Completed requests per second.
+        rate: f64,
+        /// Mean latency.
+        latency_mean_ns: f64,
+        /// Standard deviation of the rate over the intervals of the point.
+        sd: f64,
+        /// Length of the sample.
+        seconds: f64,
+    }
+}
+
+table! {
+    /// A consistency rule applied (method section 7), whether it held or not.
+    struct CheckRow in "checks" {
+        /// What it is about: `run`, `figure`, `phase` or `configuration`.
+        scope: String,
+        /// The id in that table; none for the run.
+        scope_id: Option<i64>,
+        /// Metric or configuration, by name.
+        subject: String,
+        /// `L1`, `F1` …, as in the method.
+        check_id: String,
+        /// The rule in words.
+        title: String,
+        /// `integrity`: a failure withdraws the figure. `context`: it labels it.
+        severity: String,
+        /// `pass`, `warn`, `fail` or `na`.
+        status: String,
+        /// What was found.
+        value: Option<f64>,
+        /// What would have been good.
+        threshold: String,
+        /// The rows or the reading behind it.
+        evidence: String,
+    }
+}
+
+table! {
+    /// A figure as the run computed it, with its interval.
+    struct EstimateRow in "estimate" {
+        /// Stable key: `read_iops_max` ….
+        metric: String,
+        /// What people read.
+        label: String,
+        /// The figure, in `unit`.
+        value: f64,
+        /// Lower end of the interval.
+        low: Option<f64>,
+        /// Upper end of the interval.
+        high: Option<f64>,
+        /// Confidence level of the interval, 0–1.
+        level: Option<f64>,
+        /// How many independent values it rests on.
+        n: u64,
+        /// Unit.
+        unit: String,
+        /// Steady-state class of the window, or that steadiness was not proven.
+        steady: Option<String>,
+        /// What a reader must know beside the number.
+        note: Option<String>,
+        /// Mean latency at the figure's operating point.
+        latency_ns: Option<f64>,
+        /// 99th percentile of the latency there.
+        latency_p99_ns: Option<f64>,
+        /// The configuration, where several are compared.
+        configuration_id: Option<i64>,
+        /// Requests in flight at the operating point.
+        in_flight: Option<u32>,
+        /// Threads at the operating point.
+        threads: Option<u32>,
+    }
+}
+
+table! {
+    /// Something that happened: a decision of the run, a surprise, a change to the system.
+    struct EventRow in "event" {
+        /// When.
+        utc: String,
+        /// When, on the clock of the intervals.
+        t_ns: u64,
+        /// `collapse`, `mix`, `cache_dropped` ….
+        kind: String,
+        /// What is to be known of it.
+        json: Value,
+    }
+}
