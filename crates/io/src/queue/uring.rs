@@ -1,0 +1,461 @@
+//! io_uring: registered files, buffers and ring, batched submit and reap in one system call.
+//!
+//! How it is set up, and why: `SINGLE_ISSUER` (one thread drives a queue, so the kernel takes no lock), `DEFER_TASKRUN`
+//! (completions run when this thread asks for them, not as interruptions, and the thread is woken once per batch),
+//! `COOP_TASKRUN` (the weaker form for older kernels), `NO_SQARRAY` (one indirection less). Each is dropped when the kernel
+//! does not know it. No `SQPOLL`: a kernel thread that spins on a core would hide its cost from the comparison.
+//!
+//! Nothing here hides what the kernel does: a write that it hands to a worker thread (`O_DSYNC` at depth 1) is as slow
+//! as it is, a read that completes inside submit is counted as such.
+
+use super::slots::{Slots, cut};
+use super::{Action, Completion, Queue, QueueCounters, QueueOptions, Request};
+use crate::error::{IoError, last_errno};
+use crate::mode::Api;
+use io_uring::{IoUring, opcode, squeue, types};
+use rustix::fd::AsRawFd;
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use units::{Nanos, clock};
+
+// linux/io_uring.h
+const ENTER_GETEVENTS: u32 = 1;
+const ENTER_EXT_ARG: u32 = 8;
+const ENTER_REGISTERED_RING: u32 = 16;
+const REGISTER_RING_FDS: u32 = 20;
+
+/// `struct io_uring_getevents_arg`.
+#[repr(C)]
+struct WaitArgument {
+    sigmask: u64,
+    sigmask_bytes: u32,
+    min_wait_us: u32,
+    timespec: u64,
+}
+
+/// `struct io_uring_rsrc_update`.
+#[repr(C)]
+struct RingUpdate {
+    offset: u32,
+    reserved: u32,
+    data: u64,
+}
+
+/// A number that no other thread of this process has or will have. Thread ids of the system are used again.
+fn thread_mark() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local!(static MARK: Cell<u64> = const { Cell::new(0) });
+    MARK.with(|mark| {
+        if mark.get() == 0 {
+            mark.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        mark.get()
+    })
+}
+
+/// A ring and what could be registered with it. It belongs to the thread that made it.
+struct Ring {
+    ring: IoUring,
+    enter_fd: i32,
+    enter_flags: u32,
+    fixed_buffers: bool,
+    min_wait: bool,
+    setup: &'static str,
+    owner: u64,
+}
+
+type Setup = fn(&mut io_uring::Builder) -> &mut io_uring::Builder;
+
+/// From best to oldest; the first that the kernel accepts is taken.
+const SETUPS: [(&str, Setup); 4] = [
+    ("single_issuer|defer_taskrun|no_sqarray", |b| {
+        b.setup_single_issuer().setup_coop_taskrun().setup_defer_taskrun().setup_no_sqarray()
+    }),
+    ("single_issuer|defer_taskrun", |b| b.setup_single_issuer().setup_coop_taskrun().setup_defer_taskrun()),
+    ("coop_taskrun", |b| b.setup_coop_taskrun()),
+    ("plain", |b| b),
+];
+
+fn build(entries: u32) -> Result<(IoUring, &'static str), IoError> {
+    let mut errno = libc::EINVAL;
+    for (name, setup) in SETUPS {
+        match setup(IoUring::builder().dontfork()).build(entries) {
+            Ok(ring) => return Ok((ring, name)),
+            Err(error) => errno = error.raw_os_error().unwrap_or(libc::EIO),
+        }
+        if errno != libc::EINVAL {
+            break;
+        }
+    }
+    Err(unavailable(errno))
+}
+
+fn unavailable(errno: i32) -> IoError {
+    let reason = match errno {
+        libc::EPERM | libc::EACCES => {
+            "switched off by `sysctl kernel.io_uring_disabled` or by a seccomp profile (containers); type `sysctl kernel.io_uring_disabled=0`, or use libaio"
+        }
+        libc::ENOSYS => "this kernel is older than 5.1, or a sandbox hides it; use libaio",
+        libc::ENOMEM => "no locked memory left; raise `ulimit -l`, or use libaio",
+        libc::EMFILE | libc::ENFILE => "no file descriptors left; raise `ulimit -n`",
+        libc::EINVAL => "the kernel refused the queue's size; use fewer requests in flight",
+        _ => "its set-up failed; use libaio or threads",
+    };
+    IoError::ApiUnavailable { api: Api::IoUring, errno, reason }
+}
+
+pub(super) fn probe() -> Result<(), IoError> {
+    build(1).map(drop)
+}
+
+impl Ring {
+    fn new(slots: &Slots) -> Result<Self, IoError> {
+        let (ring, setup) = build(slots.depth())?;
+        let files: Vec<i32> = slots.files().iter().map(|file| file.as_fd().as_raw_fd()).collect();
+        let buffers: Vec<libc::iovec> = (0..slots.depth())
+            .map(|slot| libc::iovec {
+                iov_base: slots.address(slot).cast(),
+                iov_len: (slots.buffer_bytes() as usize).max(1),
+            })
+            .collect();
+        ring.submitter()
+            .register_files(&files)
+            .map_err(|e| unavailable(e.raw_os_error().unwrap_or(libc::EIO)))?;
+        // Fails beyond RLIMIT_MEMLOCK, or with more buffers than the kernel takes: then the plain opcodes do.
+        // SAFETY: the buffers belong to `slots`, which outlives the ring (see `UringQueue`).
+        let fixed_buffers = unsafe { ring.submitter().register_buffers(&buffers) }.is_ok();
+        let (enter_fd, enter_flags) = match register_ring(ring.as_raw_fd()) {
+            Some(index) => (index, ENTER_REGISTERED_RING),
+            None => (ring.as_raw_fd(), 0),
+        };
+        let min_wait = ring.params().is_feature_min_timeout();
+        Ok(Self { ring, enter_fd, enter_flags, fixed_buffers, min_wait, setup, owner: thread_mark() })
+    }
+
+    /// One `io_uring_enter`. The result is the number of entries taken, or an error number.
+    fn enter(
+        &self,
+        to_submit: u32,
+        min: u32,
+        flags: u32,
+        argument: Option<&WaitArgument>,
+    ) -> Result<u32, i32> {
+        let (flags, pointer, bytes) = match argument {
+            Some(argument) => {
+                (flags | ENTER_EXT_ARG, std::ptr::from_ref(argument), size_of::<WaitArgument>())
+            }
+            None => (flags, std::ptr::null(), 0),
+        };
+        // SAFETY: the ring is ours; its entries name buffers that the slot table lends to the kernel until their
+        // completion; the argument is null or outlives the call.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_enter,
+                self.enter_fd,
+                to_submit,
+                min,
+                flags | self.enter_flags,
+                pointer,
+                bytes,
+            )
+        };
+        if result < 0 { Err(last_errno()) } else { Ok(result as u32) }
+    }
+
+    fn waiting(&mut self) -> u32 {
+        self.ring.completion().len() as u32
+    }
+}
+
+/// Lets this thread name the ring by a small index, which spares a look-up of the descriptor in each call.
+fn register_ring(fd: i32) -> Option<i32> {
+    let mut update = RingUpdate { offset: u32::MAX, reserved: 0, data: fd as u64 };
+    // SAFETY: one update of the kernel's layout, which outlives the call.
+    let result =
+        unsafe { libc::syscall(libc::SYS_io_uring_register, fd, REGISTER_RING_FDS, &raw mut update, 1) };
+    (result == 1).then_some(update.offset as i32)
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        if self.enter_flags & ENTER_REGISTERED_RING != 0 && self.owner == thread_mark() {
+            const UNREGISTER_RING_FDS: u32 = 21;
+            let mut update = RingUpdate { offset: self.enter_fd as u32, reserved: 0, data: 0 };
+            // SAFETY: as in `register_ring`.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_io_uring_register,
+                    self.ring.as_raw_fd(),
+                    UNREGISTER_RING_FDS,
+                    &raw mut update,
+                    1,
+                )
+            };
+        }
+    }
+}
+
+pub(super) struct UringQueue {
+    // Declared first: closed before the buffers in `slots` are freed.
+    ring: Ring,
+    slots: Slots,
+    pieces: Box<[Vec<libc::iovec>]>,
+    /// Entries pushed into the submission ring and not taken by the kernel yet.
+    pushed: u32,
+    patience: Nanos,
+    counters: QueueCounters,
+}
+
+// SAFETY: `pieces` points into buffers that `slots` owns; nothing is shared. The ring is replaced when the queue is
+// driven by another thread than the one that made it.
+unsafe impl Send for UringQueue {}
+
+impl UringQueue {
+    pub(super) fn new(options: QueueOptions) -> Result<Self, IoError> {
+        let slots = Slots::new(&options)?;
+        Ok(Self {
+            ring: Ring::new(&slots)?,
+            pieces: vec![Vec::new(); options.depth as usize].into(),
+            slots,
+            pushed: 0,
+            patience: options.patience,
+            counters: QueueCounters::default(),
+        })
+    }
+
+    /// A ring with one issuer obeys only the thread that made it. A queue that was made here and is driven there gets a
+    /// new ring there.
+    #[inline]
+    fn adopt(&mut self) -> Result<(), IoError> {
+        if self.ring.owner != thread_mark() { self.move_here() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn move_here(&mut self) -> Result<(), IoError> {
+        assert!(self.slots.in_flight() == 0, "a queue was moved to another thread with requests in flight");
+        assert!(self.pushed == 0);
+        self.ring = Ring::new(&self.slots)?;
+        Ok(())
+    }
+
+    /// Writes an entry for each staged request into the submission ring; the result is how many there are.
+    #[inline]
+    fn push_staged(&mut self) -> u32 {
+        let Self { ring, slots, pieces, .. } = self;
+        let count = slots.staged().len() as u32;
+        let mut submission = ring.ring.submission();
+        for &slot in &slots.staged()[self.pushed as usize..] {
+            let entry = entry(slots, &mut pieces[slot as usize], ring.fixed_buffers, slot);
+            // SAFETY: the entry names a slot's buffer and pieces, which stay where they are and are not touched until
+            // the slot is completed; dropping drains before it frees.
+            unsafe { submission.push(&entry) }.expect("the ring has room for every slot");
+        }
+        drop(submission);
+        self.pushed = count;
+        count
+    }
+
+    /// Enters until the kernel has taken all pushed entries, waiting for `min` completions with the last.
+    #[inline]
+    fn hand_over(&mut self, min: u32, flags: u32) -> Result<(), IoError> {
+        while self.pushed > 0 {
+            let argument = self.wait_argument(min);
+            match self.ring.enter(self.pushed, min, flags, argument.as_ref()) {
+                Ok(taken) => {
+                    self.pushed -= taken;
+                    self.slots.launch(taken);
+                }
+                Err(errno) => self.make_room(errno)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel took nothing: out of memory for requests, or interrupted. Waits for one more completion where one can
+    /// come, so that its memory is free again; completions stay in their ring, which has room for twice the slots.
+    #[cold]
+    fn make_room(&mut self, errno: i32) -> Result<(), IoError> {
+        match errno {
+            libc::EINTR => return Ok(()),
+            libc::EAGAIN | libc::EBUSY => {}
+            _ => return Err(broken(errno)),
+        }
+        let waiting = self.ring.waiting();
+        if self.slots.in_flight() <= waiting {
+            clock::sleep(Nanos::millis(1));
+            return Ok(());
+        }
+        match self.ring.enter(0, waiting + 1, ENTER_GETEVENTS, None) {
+            Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY) => Ok(()),
+            Err(errno) => Err(broken(errno)),
+        }
+    }
+
+    /// Asks the kernel to insist on `min` no longer than the patience lasts (Linux 6.12; before, it insists).
+    #[inline]
+    fn wait_argument(&self, min: u32) -> Option<WaitArgument> {
+        if self.patience.0 == 0 || min < 2 || !self.ring.min_wait {
+            return None;
+        }
+        let min_wait_us = self.patience.0.div_ceil(1000).min(u64::from(u32::MAX)) as u32;
+        Some(WaitArgument { sigmask: 0, sigmask_bytes: 0, min_wait_us, timespec: 0 })
+    }
+
+    /// Appends all completions that are in the ring; the result is how many.
+    #[inline]
+    fn drain(&mut self, done: &mut Vec<Completion>) -> u32 {
+        let before = done.len();
+        for event in self.ring.ring.completion() {
+            done.push(self.slots.complete(event.user_data(), i64::from(event.result())));
+        }
+        (done.len() - before) as u32
+    }
+
+    /// Drains, and waits until `goal` have come, or one when patience ran out.
+    #[inline]
+    fn collect(&mut self, goal: u32, done: &mut Vec<Completion>) -> Result<(), IoError> {
+        let mut got = self.drain(done);
+        while got < goal {
+            let argument = self.wait_argument(goal - got);
+            match self.ring.enter(0, goal - got, ENTER_GETEVENTS, argument.as_ref()) {
+                Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY) => got += self.drain(done),
+                Err(errno) => return Err(broken(errno)),
+            }
+            if got > 0 && argument.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn broken(errno: i32) -> IoError {
+    IoError::from_errno(Path::new("io_uring queue"), "io_uring_enter", 0, errno)
+}
+
+#[inline]
+fn entry(slots: &Slots, pieces: &mut Vec<libc::iovec>, fixed: bool, slot: u32) -> squeue::Entry {
+    let Request { file, offset, bytes, action } = slots.request(slot);
+    let file = types::Fixed(file);
+    let address = slots.address(slot);
+    let index = slot as u16;
+    let entry = match action {
+        Action::Read if fixed => opcode::ReadFixed::new(file, address, bytes, index).offset(offset).build(),
+        Action::Read => opcode::Read::new(file, address, bytes).offset(offset).build(),
+        Action::ReadVectored { piece_bytes } => {
+            cut(address, bytes, piece_bytes, pieces);
+            opcode::Readv::new(file, pieces.as_ptr(), pieces.len() as u32).offset(offset).build()
+        }
+        Action::Write | Action::WriteDsync => {
+            let flags = if action == Action::WriteDsync { libc::RWF_DSYNC } else { 0 };
+            if fixed {
+                opcode::WriteFixed::new(file, address, bytes, index).offset(offset).rw_flags(flags).build()
+            } else {
+                opcode::Write::new(file, address, bytes).offset(offset).rw_flags(flags).build()
+            }
+        }
+        Action::Sync => opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build(),
+    };
+    entry.user_data(slots.user_data(slot))
+}
+
+impl Queue for UringQueue {
+    fn depth(&self) -> u32 {
+        self.slots.depth()
+    }
+    fn in_flight(&self) -> u32 {
+        self.slots.in_flight()
+    }
+    #[inline]
+    fn buffer(&self, slot: u32) -> &[u8] {
+        self.slots.buffer(slot)
+    }
+    #[inline]
+    fn buffer_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.slots.buffer_mut(slot)
+    }
+    #[inline]
+    fn stage(&mut self, slot: u32, request: Request) {
+        self.slots.stage(slot, request);
+    }
+
+    fn submit(&mut self) -> Result<u32, IoError> {
+        if self.slots.staged().is_empty() {
+            return Ok(0);
+        }
+        self.slots.check_poison()?;
+        self.adopt()?;
+        let observed = self.counters.observes_next();
+        let (begin, before) = if observed { (clock::now(), self.ring.waiting()) } else { (Nanos(0), 0) };
+        let count = self.push_staged();
+        self.hand_over(0, 0)?;
+        self.counters.count_submit(count);
+        if observed {
+            let spent = clock::now() - begin;
+            self.counters.observe(count, self.ring.waiting() - before, spent);
+        }
+        Ok(count)
+    }
+
+    fn reap(&mut self, min: u32, done: &mut Vec<Completion>) -> Result<(), IoError> {
+        self.counters.reap_calls += 1;
+        if self.slots.in_flight() == 0 {
+            return Ok(());
+        }
+        self.adopt()?;
+        if min == 0 && self.ring.waiting() == 0 {
+            // Deferred completions are posted only when this thread enters and asks for them.
+            let _ = self.ring.enter(0, 0, ENTER_GETEVENTS, None);
+        }
+        self.collect(self.slots.reachable(min), done)
+    }
+
+    fn submit_and_reap(&mut self, min: u32, done: &mut Vec<Completion>) -> Result<(), IoError> {
+        if self.slots.staged().is_empty() || self.counters.observes_next() {
+            self.submit()?;
+            return self.reap(min, done);
+        }
+        self.slots.check_poison()?;
+        self.adopt()?;
+        let count = self.push_staged();
+        let min = min.min(self.slots.in_flight() + count);
+        self.hand_over(min, ENTER_GETEVENTS)?;
+        self.counters.count_submit(count);
+        self.counters.reap_calls += 1;
+        let goal = if self.patience.0 > 0 { min.min(1) } else { min };
+        self.collect(goal, done)
+    }
+
+    fn counters(&self) -> QueueCounters {
+        self.counters
+    }
+
+    fn describe(&self) -> String {
+        let buffers = if self.ring.fixed_buffers { "registered" } else { "plain" };
+        let ring = if self.ring.enter_flags != 0 { "registered" } else { "plain" };
+        format!("io_uring {}, registered files, {buffers} buffers, {ring} ring", self.ring.setup)
+    }
+}
+
+impl Drop for UringQueue {
+    fn drop(&mut self) {
+        if self.slots.in_flight() == 0 {
+            return;
+        }
+        if self.ring.owner != thread_mark() {
+            // Only its own thread can wait for this ring. The kernel may go on writing to the buffers until the ring's
+            // own end, which nobody can wait for either: so they are never given back.
+            self.slots.leak_memory();
+            return;
+        }
+        let _ = self.ring.ring.submitter().register_sync_cancel(None, types::CancelBuilder::any());
+        let mut done = Vec::with_capacity(self.slots.depth() as usize);
+        while self.slots.in_flight() > 0 {
+            if self.collect(1, &mut done).is_err() {
+                self.slots.leak_memory();
+                return;
+            }
+        }
+    }
+}
