@@ -56,6 +56,9 @@ pub enum RecordError {
         "visit {0} is not open: its hash is computed when it ends, and rows that come later would break it"
     )]
     VisitNotOpen(i64),
+    /// Evidence came for a phase that was never kept.
+    #[error("phase {0} is not open: it was never written")]
+    NoSuchPhase(i64),
     /// A plan or visit is not what it was when it was sealed.
     #[error("{} was changed after the run: {row} does not match its hash", path.display())]
     Changed {

@@ -252,10 +252,14 @@ impl Reader {
     /// Every sealed row, in no order, with the hash that it has now.
     fn sealed(&self) -> Result<Vec<(ChainLink, String)>> {
         let mut sealed = Vec::new();
-        for (id, plan) in self.rows_by_id::<PlanRow>()? {
-            let now = chain::plan(&plan.previous_sha256, &plan.json.to_string());
-            let row = format!("plan {id}");
-            sealed.push((ChainLink { row, previous_sha256: plan.previous_sha256, sha256: plan.sha256 }, now));
+        for stored in select::<PlanRow>(&self.db, "", []).map_err(|e| self.failed(e))? {
+            let PlanRow { previous_sha256, sha256, .. } = stored.row;
+            // The text as it stands, not parsed and printed again: another JSON library may order keys differently.
+            let text =
+                self.db.query_row("SELECT json FROM plan WHERE id = ?1", [stored.id], |row| row.get(0));
+            let text: String = text.map_err(|e| self.failed(e))?;
+            let now = chain::plan(&previous_sha256, &text);
+            sealed.push((ChainLink { row: format!("plan {}", stored.id), previous_sha256, sha256 }, now));
         }
         for (id, end) in self.rows_by_owner::<VisitEndRow>("", [])? {
             let now =

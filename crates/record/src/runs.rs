@@ -119,3 +119,85 @@ fn files(directory: &Path) -> Vec<(String, PathBuf)> {
     found.sort_unstable_by(|a, b| b.cmp(a));
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Experiment, Writer};
+
+    const NAMES: [&str; 3] =
+        ["20261121-093000-compare-ab12", "20261121-101500-calibrate-00ff", "20261122-080000-compare-ab13"];
+
+    fn runs() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let kind = |name: &str| name.split('-').nth(2).unwrap().to_owned();
+        for name in NAMES {
+            let experiment = Experiment { kind: kind(name), target: "/data".into(), ..Experiment::default() };
+            let mut run =
+                Writer::create(&folder.path().join(format!("{name}.redoubt")), &experiment).unwrap();
+            run.finish("finished").unwrap();
+        }
+        std::fs::write(folder.path().join("20261122-080000-compare-ab13.redoubt-wal.txt"), "").unwrap();
+        std::fs::write(folder.path().join("notes.txt"), "").unwrap();
+        folder
+    }
+
+    fn check(folder: &Path, name: &str, expected: Result<&str, &str>) {
+        match (find_in(folder, name), expected) {
+            (Ok(path), Ok(id)) => assert_eq!(path.file_stem().unwrap(), id, "{name}"),
+            (Err(e), Err(words)) => assert!(e.to_string().contains(words), "{name}: {e}"),
+            (found, _) => panic!("{name}: {found:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn finds_what_people_type() {
+        let folder = runs();
+        let [first, second, last] = NAMES;
+        let path = folder.path().join(format!("{first}.redoubt"));
+        for (name, expected) in [
+            ("last", Ok(last)),
+            ("20261122", Ok(last)),
+            ("20261121-10", Ok(second)),
+            (first, Ok(first)),
+            (&format!("{first}.redoubt"), Ok(first)),
+            ("00ff", Ok(second)),
+            ("ab12", Ok(first)),
+            (path.to_str().unwrap(), Ok(first)),
+            (
+                "20261121",
+                Err("fits several runs; type more of one of these: 20261121-101500-calibrate-00ff, 2026"),
+            ),
+            ("2027", Err("no run is called \"2027\"")),
+            ("", Err("no run is called")),
+            ("./none.redoubt", Err("there is no record at ./none.redoubt")),
+        ] {
+            check(folder.path(), name, expected);
+        }
+        check(&folder.path().join("nowhere"), "last", Err("there are none yet"));
+    }
+
+    #[test]
+    fn lists_newest_first_and_says_what_it_cannot_read() {
+        let folder = runs();
+        std::fs::write(folder.path().join("20261120-000000-compare-dead.redoubt"), "").unwrap();
+        let list = list_in(folder.path());
+        let ids: Vec<&str> = list.iter().map(|run| run.id.as_str()).collect();
+        assert_eq!(ids, [NAMES[2], NAMES[1], NAMES[0], "20261120-000000-compare-dead"]);
+        assert_eq!(
+            (list[1].kind.as_str(), list[1].target.as_str(), list[1].status.as_str()),
+            ("calibrate", "/data", "finished")
+        );
+        assert!(list[1].size > Bytes(0) && list[3].size == Bytes(0));
+        assert!(list[3].status.contains("it is empty"), "{}", list[3].status);
+    }
+
+    #[test]
+    fn new_names_sort_by_time() {
+        let name = new_path("compare").file_name().unwrap().to_str().unwrap().to_owned();
+        let shape: String = name.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        assert!(shape.starts_with("00000000-000000-compare-") && name.ends_with(".redoubt"), "{name}");
+        assert_eq!(name.len(), "20261121-093000-compare-ab12.redoubt".len());
+        assert_eq!(new_path("x").parent(), Some(directory().as_path()));
+    }
+}

@@ -3,10 +3,10 @@
 use crate::RecordError;
 use crate::rows::TABLES;
 use crate::table::{Column, Description, Kind};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::ErrorKind;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +16,9 @@ pub const SCHEMA_VERSION: i64 = 1;
 
 /// `Rdbt`: marks the file as ours in SQLite's header (offset 68), where `file` shows it.
 const APPLICATION_ID: i64 = 0x5264_6274;
+
+/// How long a lock of another connection is waited for: a reader's is held for milliseconds.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Creates the file with empty tables.
 ///
@@ -46,7 +49,7 @@ fn initialise(path: &Path) -> rusqlite::Result<Connection> {
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
-    db.busy_timeout(Duration::from_secs(10))?;
+    db.busy_timeout(PATIENCE)?;
     let tables: String = TABLES.iter().map(create_table).collect();
     db.execute_batch(&format!(
         "BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; {tables} COMMIT;"
@@ -91,32 +94,61 @@ fn declaration(column: &Column) -> String {
 }
 
 /// Opens a record for reading, and only a record.
+///
+/// A run that was killed in the middle of [`create`] or of the last step of `Writer::finish` leaves a rollback journal,
+/// which a read-only connection may not play back: a writing one does it first.
 pub(crate) fn open(path: &Path) -> Result<Connection, RecordError> {
-    let not = |why: &str| RecordError::NotARecord { path: path.into(), why: why.into() };
-    match std::fs::metadata(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Err(RecordError::Missing(path.into())),
-        Err(source) => return Err(RecordError::Io { path: path.into(), act: "opened", source }),
-        Ok(meta) if meta.is_dir() => return Err(not("it is a folder")),
-        Ok(meta) if !meta.is_file() => return Err(not("it is not a regular file")),
-        Ok(meta) if meta.len() == 0 => return Err(not("it is empty (killed before its first row?)")),
-        Ok(_) => {}
-    }
-    let failed = |source: rusqlite::Error| match source.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => not("it is no SQLite file"),
-        _ => RecordError::Sqlite { path: path.into(), act: "opened", source },
+    recognise(path)?;
+    let failed = |source| RecordError::Sqlite { path: path.into(), act: "opened", source };
+    let db = match connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        Err(e)
+            if e.sqlite_error()
+                .is_some_and(|e| e.extended_code == rusqlite::ffi::SQLITE_READONLY_ROLLBACK) =>
+        {
+            drop(connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?);
+            recognise(path)?;
+            connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        }
+        other => other,
     };
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(path, flags).map_err(failed)?;
-    db.busy_timeout(Duration::from_secs(10)).map_err(failed)?;
-    let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(failed);
-    if pragma("application_id")? != APPLICATION_ID {
+    db.map_err(failed)
+}
+
+/// Connects and reads something: SQLite touches neither file nor journal before.
+fn connect(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
+    let db = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    db.busy_timeout(PATIENCE)?;
+    db.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
+    Ok(db)
+}
+
+/// Looks at the header of the file, as `file` does: nothing that is not ours is handed to SQLite.
+///
+/// SQLite's header, numbers big-endian: 0..16 `SQLite format 3\0`, 60..64 user_version, 68..72 application_id.
+fn recognise(path: &Path) -> Result<(), RecordError> {
+    let not = |why: &str| RecordError::NotARecord { path: path.into(), why: why.into() };
+    let io = |source: std::io::Error| match source.kind() {
+        ErrorKind::NotFound => RecordError::Missing(path.into()),
+        _ => RecordError::Io { path: path.into(), act: "opened", source },
+    };
+    let meta = std::fs::metadata(path).map_err(io)?;
+    if !meta.is_file() {
+        return Err(not(if meta.is_dir() { "it is a folder" } else { "it is not a regular file" }));
+    }
+    let mut header = Vec::new();
+    File::open(path).map_err(io)?.take(72).read_to_end(&mut header).map_err(io)?;
+    let number =
+        |at: usize| header[at..].first_chunk().map_or(0, |bytes| i64::from(u32::from_be_bytes(*bytes)));
+    match header.len() {
+        0 => return Err(not("it is empty (killed before its first row?)")),
+        72 if header.starts_with(b"SQLite format 3\0") => {}
+        _ => return Err(not("it is no SQLite file")),
+    }
+    if number(68) != APPLICATION_ID {
         return Err(not("it is an SQLite file of another program"));
     }
-    match pragma("user_version")? {
-        1..=SCHEMA_VERSION => Ok(db),
-        found if found > SCHEMA_VERSION => {
-            Err(RecordError::NewerSchema { path: path.into(), found, known: SCHEMA_VERSION })
-        }
-        found => Err(not(&format!("its schema version is {found}"))),
+    match number(60) {
+        1..=SCHEMA_VERSION => Ok(()),
+        found => Err(RecordError::NewerSchema { path: path.into(), found, known: SCHEMA_VERSION }),
     }
 }

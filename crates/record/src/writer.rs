@@ -10,7 +10,7 @@ use crate::rows::{
 };
 use crate::table::{Table, insert};
 use crate::{RecordError, chain, schema};
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -112,7 +112,7 @@ impl Writer {
     /// # Errors
     /// [`RecordError::VisitNotOpen`] the second time; [`RecordError::Sqlite`].
     pub fn end_visit(&mut self, id: i64, status: &str, drop_reason: Option<&str>) -> Result<()> {
-        self.assert_open("visit", id)?;
+        self.assert_visit_open(id)?;
         let previous_sha256 = self.chain_head.clone();
         let sha256 =
             chain::visit(&self.db, id, status, drop_reason, &previous_sha256).map_err(|e| self.failed(e))?;
@@ -120,7 +120,7 @@ impl Writer {
         let end = VisitEndRow { status: status.into(), drop_reason, previous_sha256, sha256: sha256.clone() };
         insert(&self.db, Some(id), &end).map_err(|e| self.failed(e))?;
         self.chain_head = sha256;
-        self.sync("PASSIVE")
+        self.sync()
     }
 
     /// Keeps a phase of an open visit, when it is over; answers its id.
@@ -128,7 +128,7 @@ impl Writer {
     /// # Errors
     /// [`RecordError::VisitNotOpen`] after [`Writer::end_visit`]; [`RecordError::Sqlite`].
     pub fn phase(&mut self, phase: &PhaseRow) -> Result<i64> {
-        self.assert_open("visit", phase.visit_id)?;
+        self.assert_visit_open(phase.visit_id)?;
         self.add(phase)
     }
 
@@ -137,7 +137,7 @@ impl Writer {
     /// # Errors
     /// [`RecordError::VisitNotOpen`] after [`Writer::end_visit`]; [`RecordError::Sqlite`].
     pub fn intervals(&mut self, phase: i64, intervals: &[IntervalRow]) -> Result<()> {
-        self.assert_open("phase", phase)?;
+        self.assert_phase_open(phase)?;
         self.add_all(Some(phase), intervals)
     }
 
@@ -146,7 +146,7 @@ impl Writer {
     /// # Errors
     /// [`RecordError::VisitNotOpen`] after [`Writer::end_visit`]; [`RecordError::Sqlite`].
     pub fn histogram(&mut self, phase: i64, op_class: &str, encoded: &[u8]) -> Result<()> {
-        self.assert_open("phase", phase)?;
+        self.assert_phase_open(phase)?;
         self.add_all(Some(phase), &[HistogramRow { op_class: op_class.into(), encoded: encoded.into() }])
     }
 
@@ -199,16 +199,19 @@ impl Writer {
     /// [`RecordError::Sqlite`].
     pub fn finish(&mut self, status: &str) -> Result<()> {
         self.add(&Ending { status: status.into(), finished_utc: clock::utc() })?;
-        self.sync("PASSIVE")?;
-        // Needs the file alone. With a reader beside us the log stays, and is read as well as the file.
-        let alone = self.db.busy_timeout(Duration::ZERO);
-        alone.map_err(|e| self.failed(e))?;
-        match self.db.pragma_update_and_check(None, "journal_mode", "DELETE", |row| row.get::<_, String>(0)) {
-            Ok(_) => {}
-            Err(e) if e.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {}
-            Err(e) => return Err(self.failed(e)),
+        self.sync()?;
+        self.leave_the_log().map_err(|e| self.failed(e))
+    }
+
+    /// Back to a single file. Needs it for us alone: with a reader beside us the log stays, and is read with the file.
+    fn leave_the_log(&self) -> rusqlite::Result<()> {
+        self.db.busy_timeout(Duration::ZERO)?;
+        let left = self.db.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()));
+        self.db.busy_timeout(schema::PATIENCE)?;
+        match left {
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
+            other => other,
         }
-        self.db.busy_timeout(Duration::from_secs(10)).map_err(|e| self.failed(e))
     }
 
     fn add<T: Table>(&mut self, row: &T) -> Result<i64> {
@@ -224,33 +227,82 @@ impl Writer {
         written.map_err(|e| self.failed(e))
     }
 
-    /// The visit, or the visit of the phase, has begun and has not ended.
-    fn assert_open(&self, table: &str, id: i64) -> Result<()> {
-        let visit: Option<i64> = match table {
-            "phase" => {
-                let find = "SELECT visit_id FROM phase WHERE id = ?1";
-                let row =
-                    self.db.prepare_cached(find).and_then(|mut s| s.query_one([id], |r| r.get(0)).optional());
-                row.map_err(|e| self.failed(e))?
-            }
-            _ => Some(id),
-        };
-        let open = "SELECT 1 FROM visit WHERE id = ?1 AND id NOT IN (SELECT visit_id FROM visit_end WHERE visit_id = ?1)";
-        let found = self.db.prepare_cached(open).and_then(|mut s| s.exists([visit]));
-        if found.map_err(|e| self.failed(e))? {
-            Ok(())
-        } else {
-            Err(RecordError::VisitNotOpen(visit.unwrap_or(id)))
+    /// The visit has begun and has not ended.
+    fn assert_visit_open(&self, id: i64) -> Result<()> {
+        const OPEN: &str = "SELECT 1 FROM visit WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM visit_end WHERE visit_id = visit.id)";
+        let open = self.db.prepare_cached(OPEN).and_then(|mut query| query.exists([id]));
+        if open.map_err(|e| self.failed(e))? { Ok(()) } else { Err(RecordError::VisitNotOpen(id)) }
+    }
+
+    /// The phase exists and its visit has not ended.
+    fn assert_phase_open(&self, id: i64) -> Result<()> {
+        let find = self.db.prepare_cached("SELECT visit_id FROM phase WHERE id = ?1");
+        let visit = find.and_then(|mut query| query.query_row([id], |row| row.get(0)).optional());
+        match visit.map_err(|e| self.failed(e))? {
+            Some(visit) => self.assert_visit_open(visit),
+            None => Err(RecordError::NoSuchPhase(id)),
         }
     }
 
-    /// Moves the log into the file and syncs it.
-    fn sync(&self, mode: &str) -> Result<()> {
-        let query = format!("PRAGMA wal_checkpoint({mode})");
-        self.db.query_row(&query, [], |_| Ok(())).map_err(|e| self.failed(e))
+    /// Moves the log into the file and syncs it; readers are not waited for.
+    fn sync(&self) -> Result<()> {
+        self.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(|e| self.failed(e))
     }
 
     fn failed(&self, source: rusqlite::Error) -> RecordError {
         RecordError::Sqlite { path: self.path.clone(), act: "written", source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reader;
+
+    /// The record's own disk is full in the middle of a batch: the batch is gone, the rest stays, and later calls work
+    /// when there is room again.
+    #[test]
+    fn a_full_disk_takes_nothing_that_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.redoubt");
+        let mut writer = Writer::create(&path, &Experiment::default()).unwrap();
+        let fact = |n: usize| FactRow { name: "x".repeat(1000), object: n.to_string(), ..FactRow::default() };
+        writer.fact(&fact(0)).unwrap();
+        let pages: i64 = writer.db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        let limit = |writer: &Writer, pages: i64| {
+            writer.db.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+        };
+        limit(&writer, pages + 10);
+        let many: Vec<FactRow> = (1..100).map(fact).collect();
+        let error = writer.facts(&many).unwrap_err().to_string();
+        assert!(error.contains("could not be written") && error.contains("make room"), "{error}");
+        assert_eq!(Reader::open(&path).unwrap().facts().unwrap(), [fact(0)]);
+        limit(&writer, 1_000_000);
+        writer.facts(&many).unwrap();
+        writer.finish("failed: disk full").unwrap();
+        let record = Reader::open(&path).unwrap();
+        assert_eq!(
+            (record.facts().unwrap().len(), record.status().unwrap()),
+            (100, "failed: disk full".into())
+        );
+    }
+
+    #[test]
+    fn a_finished_record_is_one_single_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = || std::fs::read_dir(folder.path()).unwrap().count();
+        let path = folder.path().join("run.redoubt");
+        let mut writer = Writer::create(&path, &Experiment::default()).unwrap();
+        let reader = Reader::open(&path).unwrap();
+        assert_eq!(reader.status().unwrap(), "running");
+        writer.finish("interrupted").unwrap();
+        assert_eq!(
+            (reader.status().unwrap().as_str(), files()),
+            ("interrupted", 3),
+            "the reader keeps the log"
+        );
+        drop(reader);
+        writer.finish("finished").unwrap();
+        assert_eq!((Reader::open(&path).unwrap().status().unwrap().as_str(), files()), ("finished", 1));
     }
 }
