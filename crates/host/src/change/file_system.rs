@@ -1,0 +1,78 @@
+//! File systems on devices that nobody uses.
+
+use crate::error::HostError;
+use crate::facts::{in_use, mounts};
+use crate::journal::{Journal, Step, Undo};
+use crate::{command, files};
+use std::path::{Path, PathBuf};
+
+/// A file system that this run mounted. The journal unmounts it.
+#[derive(Clone, Debug)]
+pub struct MountedAt {
+    /// The mount point.
+    pub path: PathBuf,
+    /// The undo, to unmount it before the run ends.
+    pub step: Step,
+}
+
+/// Makes a file system on `device`, which must be free of every use ([`in_use`]): a signature is a refusal too, so that
+/// a second call on the same device is one. `fs_type`: `ext4`, `xfs`, `btrfs` …; `options`: for `mkfs.TYPE`.
+///
+/// There is no undo: what was on a free device had no name. Journal what made the device instead.
+///
+/// # Errors
+/// [`HostError::InUse`], not root, or `mkfs.TYPE` is missing or fails.
+pub fn make_file_system(device: &Path, fs_type: &str, options: &[&str]) -> Result<(), HostError> {
+    assert!(fs_type.chars().all(|c| c.is_ascii_alphanumeric()), "{fs_type:?} is the name of a file system");
+    if !files::is_root() {
+        return Err(HostError::needs_root(format!("making a file system on {}", device.display())));
+    }
+    let checked = in_use(device)?;
+    checked.must_be_free()?;
+    let package = match fs_type {
+        "ext2" | "ext3" | "ext4" => "e2fsprogs",
+        "xfs" => "xfsprogs",
+        "btrfs" => "btrfs-progs",
+        "f2fs" => "f2fs-tools",
+        _ => "util-linux",
+    };
+    let target = checked.device.to_string_lossy();
+    let quiet: &[&str] = if fs_type == "f2fs" { &[] } else { &["-q"] };
+    let arguments: Vec<&str> = quiet.iter().chain(options).copied().chain([target.as_ref()]).collect();
+    command::run(&format!("mkfs.{fs_type}"), &arguments, package, 600)?.success().map(|_| ())
+}
+
+/// Mounts `device` on the empty directory `mount_point` with `options` (`noatime,data=writeback`; may be empty).
+///
+/// # Errors
+/// Not root, the directory is not empty or a mount already, or the kernel refuses the options.
+pub fn mount(
+    journal: &mut Journal,
+    device: &Path,
+    mount_point: &Path,
+    fs_type: &str,
+    options: &str,
+) -> Result<MountedAt, HostError> {
+    if !files::is_root() {
+        return Err(HostError::needs_root(format!("mounting {}", device.display())));
+    }
+    let path = std::fs::canonicalize(mount_point).map_err(|e| HostError::file("find", mount_point, &e))?;
+    let covered = !files::names(&path).is_empty() || mounts::all().iter().any(|m| m.mount_point == path);
+    if covered {
+        return Err(HostError::AlreadyThere { path });
+    }
+    let step = journal.will(Undo::Unmount(path.clone()))?;
+    let (source, target) = (device.to_string_lossy(), path.to_string_lossy());
+    let mut arguments = vec!["-t", fs_type];
+    if !options.is_empty() {
+        arguments.extend(["-o", options]);
+    }
+    arguments.extend([source.as_ref(), target.as_ref()]);
+    match command::run("mount", &arguments, "mount", 60)?.success() {
+        Ok(_) => Ok(MountedAt { path, step }),
+        Err(error) => {
+            journal.undo(step)?;
+            Err(error)
+        }
+    }
+}

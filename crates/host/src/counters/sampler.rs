@@ -1,0 +1,88 @@
+//! A thread that takes a snapshot every interval.
+
+use super::{Snapshot, snapshot};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use units::{Nanos, clock};
+
+/// Background thread `mmnl` (Oracle's name for the process that samples statistics). It keeps an absolute time table:
+/// samples do not drift, and one that would come too late is dropped rather than doubled. It costs about 150 µs per
+/// sample; the alternative, sampling between the blocks by the measuring thread, would put that into a latency.
+#[derive(Debug)]
+pub struct Sampler {
+    taken: Arc<Mutex<Vec<Snapshot>>>,
+    stop: mpsc::Sender<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sampler {
+    /// Takes the first snapshot at once, then one every `interval` (at least 1 ms), of `devices` as for [`snapshot`].
+    pub fn start(devices: Vec<String>, interval: Nanos) -> Self {
+        let interval = interval.max(Nanos::millis(1));
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let (stop, stopped) = mpsc::channel();
+        let shelf = Arc::clone(&taken);
+        let work = move || sample(&devices, interval, &shelf, &stopped);
+        let thread = std::thread::Builder::new().name("mmnl".into()).spawn(work).ok();
+        Self { taken, stop, thread }
+    }
+
+    /// The snapshots since the last call, in time order.
+    pub fn drain(&self) -> Vec<Snapshot> {
+        std::mem::take(&mut *self.taken.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes a last snapshot, ends the thread, and returns what was not drained yet.
+    pub fn stop(mut self) -> Vec<Snapshot> {
+        self.end();
+        self.drain()
+    }
+
+    fn end(&mut self) {
+        // The thread may have ended by itself; then nobody hears, and nothing is missing.
+        let _ = self.stop.send(());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn sample(devices: &[String], interval: Nanos, shelf: &Mutex<Vec<Snapshot>>, stopped: &mpsc::Receiver<()>) {
+    let keep = |s: Snapshot| shelf.lock().unwrap_or_else(PoisonError::into_inner).push(s);
+    let mut due = clock::now();
+    loop {
+        keep(snapshot(devices));
+        let now = clock::now();
+        while due <= now {
+            due += interval;
+        }
+        match stopped.recv_timeout((due - now).duration()) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return keep(snapshot(devices)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_until_stopped_without_drift() {
+        let sampler = Sampler::start(Vec::new(), Nanos::millis(10));
+        clock::sleep(Nanos::millis(205));
+        let mut all = sampler.drain();
+        let start = clock::now();
+        all.extend(sampler.stop());
+        assert!(clock::now() - start < Nanos::millis(200), "stops at once, not after an interval");
+        assert!((10..=24).contains(&all.len()), "{} samples in 205 ms of 10", all.len());
+        assert!(all.windows(2).all(|w| w[0].t < w[1].t));
+    }
+}

@@ -1,0 +1,174 @@
+//! Undoes what killed runs left.
+
+use super::identity::{Fate, Identity};
+use super::line::{self, Entry};
+use crate::error::HostError;
+use crate::files;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// One undo, or one journal that was left alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CleanupLine {
+    /// The journal's file.
+    pub journal: PathBuf,
+    /// What was to be undone, in words.
+    pub action: String,
+    /// How it went.
+    pub result: CleanupResult,
+}
+
+/// How an undo went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CleanupResult {
+    /// It is undone now.
+    Undone,
+    /// It was not there (never made, or undone before, or gone with a reboot).
+    AlreadyGone,
+    /// Dry run: it would be undone.
+    WouldUndo,
+    /// Not touched, with the reason and what to do; the journal is kept.
+    LeftAlone(String),
+    /// It is still there, with the reason; the journal is kept, and the next cleanup tries again.
+    Failed(String),
+}
+
+impl CleanupResult {
+    /// Nothing is left to do.
+    pub fn is_settled(&self) -> bool {
+        matches!(self, Self::Undone | Self::AlreadyGone)
+    }
+}
+
+/// Undoes the changes of every journal whose process is gone, last change first. `dry_run`: only says what it would do.
+/// May run at any time, twice, and beside a running Redoubt, which is left alone.
+pub fn cleanup(dry_run: bool) -> Vec<CleanupLine> {
+    cleanup_in(&super::folder(), dry_run)
+}
+
+/// As [`cleanup`], for the journals in `folder`.
+pub(super) fn cleanup_in(folder: &Path, dry_run: bool) -> Vec<CleanupLine> {
+    let journals = files::names(folder).into_iter().filter(|n| n.ends_with(".journal"));
+    journals.flat_map(|name| one_journal(&folder.join(name), dry_run)).collect()
+}
+
+fn one_journal(path: &Path, dry_run: bool) -> Vec<CleanupLine> {
+    let say = |action: &str, result| {
+        vec![CleanupLine { journal: path.to_owned(), action: action.to_owned(), result }]
+    };
+    let mut file = match OpenOptions::new().read(true).append(true).open(path) {
+        Ok(file) => file,
+        Err(e) => {
+            return say(
+                "open the journal",
+                CleanupResult::Failed(HostError::file("open", path, &e).to_string()),
+            );
+        }
+    };
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        return say(
+            "undo its changes",
+            CleanupResult::LeftAlone("its run, or another cleanup, is at work".into()),
+        );
+    }
+    let text = match files::read(path) {
+        Ok(text) => text + "\n",
+        Err(reason) => return say("read the journal", CleanupResult::Failed(reason)),
+    };
+    let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
+    let Some((id, identity)) = Identity::from_line(head) else {
+        return torn_head(path, &text, dry_run);
+    };
+    let fate = identity.fate();
+    if let Some(reason) = left_alone(fate, &identity) {
+        return say("undo its changes", CleanupResult::LeftAlone(reason));
+    }
+    match line::open_entries(&whole_lines(path, body)) {
+        Ok(entries) => undo(path, &mut file, &id, fate, &entries, dry_run),
+        Err(number) => say(
+            "undo its changes",
+            CleanupResult::LeftAlone(format!(
+                "line {} cannot be read; undo by hand what the others name",
+                number + 1
+            )),
+        ),
+    }
+}
+
+/// [`files::read`] trims the end; whether the last line was whole is asked of the file itself.
+fn whole_lines(path: &Path, body: &str) -> String {
+    let ends_whole = std::fs::read(path).is_ok_and(|bytes| bytes.ends_with(b"\n"));
+    if ends_whole { body.to_owned() } else { body.trim_end_matches('\n').to_owned() }
+}
+
+/// A head that is not whole means a kill before any change: nothing to undo, if nothing else is in the file.
+fn torn_head(path: &Path, text: &str, dry_run: bool) -> Vec<CleanupLine> {
+    let alone = text.trim_end().lines().count() <= 1;
+    let result = match (alone, dry_run) {
+        (false, _) => CleanupResult::LeftAlone(
+            "its first line cannot be read; undo by hand what the others name".into(),
+        ),
+        (true, true) => CleanupResult::WouldUndo,
+        (true, false) => super::remove(path)
+            .map_or_else(|e| CleanupResult::Failed(e.to_string()), |()| CleanupResult::Undone),
+    };
+    vec![CleanupLine { journal: path.to_owned(), action: "remove the empty journal".into(), result }]
+}
+
+fn left_alone(fate: Fate, identity: &Identity) -> Option<String> {
+    match fate {
+        Fate::Gone | Fate::Rebooted => None,
+        Fate::Running => Some(format!("process {} still runs ({})", identity.pid, identity.purpose)),
+        Fate::Elsewhere => {
+            Some(format!("it was made on machine {}; run `redoubt cleanup` there", identity.machine))
+        }
+        Fate::OtherSpace => {
+            Some("it was made in another container of this machine; run `redoubt cleanup` there".into())
+        }
+    }
+}
+
+fn undo(
+    path: &Path,
+    file: &mut File,
+    id: &str,
+    fate: Fate,
+    entries: &[(usize, Entry)],
+    dry_run: bool,
+) -> Vec<CleanupLine> {
+    let mut lines = Vec::new();
+    for (step, entry) in entries.iter().rev() {
+        let result = one_undo(entry, id, fate, dry_run);
+        if result.is_settled() && !dry_run {
+            // Without the note the next cleanup looks once more and finds it gone.
+            let _ = file.write_all(format!("{}\n", line::done(*step)).as_bytes());
+        }
+        lines.push(CleanupLine { journal: path.to_owned(), action: entry.undo.to_string(), result });
+    }
+    if !dry_run
+        && lines.iter().all(|l| l.result.is_settled())
+        && let Err(error) = super::remove(path)
+    {
+        let result = CleanupResult::Failed(error.to_string());
+        lines.push(CleanupLine { journal: path.to_owned(), action: "remove the journal".into(), result });
+    }
+    lines
+}
+
+fn one_undo(entry: &Entry, id: &str, fate: Fate, dry_run: bool) -> CleanupResult {
+    if fate == Fate::Rebooted && entry.undo.path_on_disk().is_none() {
+        // Mounts, loop devices, groups and settings do not survive; what has their names now is somebody else's.
+        return CleanupResult::AlreadyGone;
+    }
+    if !entry.is_reachable() {
+        let place = entry.mount_point.as_deref().unwrap_or(Path::new("/")).display();
+        return CleanupResult::LeftAlone(format!(
+            "{place} is not mounted as it was; mount it and run `redoubt cleanup` again"
+        ));
+    }
+    if dry_run {
+        return CleanupResult::WouldUndo;
+    }
+    entry.undo.perform(id).unwrap_or_else(|e| CleanupResult::Failed(e.to_string()))
+}

@@ -1,0 +1,193 @@
+//! Every change has its undo on disk before it is made.
+//!
+//! A journal is one file of JSON lines in [`state_dir`]`/journal`. The order of [`Journal::will`], then the change, is
+//! the whole safety argument:
+//!
+//! 1. the undo is appended and synced (after the file's name, at opening). A kill before this leaves nothing to undo;
+//!    a torn last line is an undo whose change was never made.
+//! 2. the change is made. A kill from here on finds the undo; undoing what was not made yet is harmless, because each
+//!    undo first looks whether its change is there.
+//! 3. [`Journal::undo`] undoes and notes so. A kill between the two undoes twice, which is harmless for the same reason.
+//!
+//! [`cleanup`] does the same for journals whose process is gone. A lock on the file, held while the process lives, and
+//! its number, start time and boot say whether it is gone.
+
+mod cleanup;
+mod identity;
+mod line;
+mod undo;
+
+pub use cleanup::{CleanupLine, CleanupResult, cleanup};
+pub use undo::Undo;
+pub(crate) use undo::loop_backing;
+
+use crate::error::HostError;
+use crate::files;
+use identity::Identity;
+use line::Entry;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use units::Seed;
+
+/// Where Redoubt keeps what must outlive a run: `$REDOUBT_HOME`, else `$XDG_STATE_HOME/redoubt`, else
+/// `~/.local/state/redoubt`, else (no home: a service) `/var/lib/redoubt`.
+pub fn state_dir() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    if let Some(home) = set("REDOUBT_HOME") {
+        return std::path::absolute(&home).unwrap_or(home);
+    }
+    set("XDG_STATE_HOME")
+        .filter(|p| p.is_absolute())
+        .or_else(|| set("HOME").map(|h| h.join(".local/state")))
+        .map_or_else(|| PathBuf::from("/var/lib/redoubt"), |base| base.join("redoubt"))
+}
+
+/// The folder of the journals.
+pub(crate) fn folder() -> PathBuf {
+    state_dir().join("journal")
+}
+
+/// One undo in a journal; the ticket to have it undone early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step(usize);
+
+/// The journal of this process's changes. Dropping it undoes what is left, as well as it can; [`Journal::undo_all`]
+/// does the same and says how it went.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    id: String,
+    file: File,
+    open: Vec<Option<Entry>>,
+    finished: bool,
+}
+
+impl Journal {
+    /// Starts a journal; `purpose` is shown to people, such as `compare in /data`.
+    ///
+    /// # Errors
+    /// The state directory cannot be written; without a journal nothing may be changed.
+    pub fn open(purpose: &str) -> Result<Self, HostError> {
+        let folder = folder();
+        make_folder(&folder)?;
+        open_in(&folder, purpose)
+    }
+
+    /// The name that markers of our directories carry.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Notes how to undo a change that is about to be made. Returns when that is on disk.
+    ///
+    /// # Errors
+    /// The journal cannot be written, or the change would touch what exists already ([`HostError::AlreadyThere`]): an
+    /// undo that removes must never be noted for something that was there before.
+    pub fn will(&mut self, undo: Undo) -> Result<Step, HostError> {
+        undo.refuse_foreign()?;
+        let entry = Entry::new(undo);
+        self.append(&entry.to_line(self.open.len()))?;
+        self.open.push(Some(entry));
+        Ok(Step(self.open.len() - 1))
+    }
+
+    /// Undoes one step now; a second time does nothing.
+    ///
+    /// # Errors
+    /// The undo failed; it stays in the journal.
+    pub fn undo(&mut self, step: Step) -> Result<CleanupResult, HostError> {
+        let Some(entry) = self.open.get(step.0).and_then(Option::as_ref) else {
+            return Ok(CleanupResult::AlreadyGone);
+        };
+        let result = entry.undo.perform(&self.id)?;
+        self.append(&line::done(step.0))?;
+        self.open[step.0] = None;
+        Ok(result)
+    }
+
+    /// Undoes everything, last first, and removes the journal. Goes on after a failure: the rest is undone all the
+    /// same, and the journal is kept for `redoubt cleanup`.
+    ///
+    /// # Errors
+    /// The journal file itself could not be removed.
+    pub fn undo_all(mut self) -> Result<Vec<CleanupLine>, HostError> {
+        self.undo_rest()
+    }
+
+    fn undo_rest(&mut self) -> Result<Vec<CleanupLine>, HostError> {
+        let mut lines = Vec::new();
+        for index in (0..self.open.len()).rev() {
+            let Some(entry) = &self.open[index] else { continue };
+            let action = entry.undo.to_string();
+            let result = self.undo(Step(index)).unwrap_or_else(|e| CleanupResult::Failed(e.to_string()));
+            lines.push(CleanupLine { journal: self.path.clone(), action, result });
+        }
+        self.finished = true;
+        if lines.iter().all(|l| l.result.is_settled()) {
+            remove(&self.path)?;
+        }
+        Ok(lines)
+    }
+
+    fn append(&mut self, line: &str) -> Result<(), HostError> {
+        // One write call: the line is there whole or torn at its end, never mixed with another.
+        let write = self.file.write_all(format!("{line}\n").as_bytes()).and_then(|()| self.file.sync_data());
+        write.map_err(|e| HostError::file("write", &self.path, &e))
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // A panic or an early return must not leave a throttled or mounted device behind. What fails stays in the
+        // journal and is told by `redoubt cleanup`. After `undo_all`, nothing is left to do.
+        if !self.finished {
+            let _ = self.undo_rest();
+        }
+    }
+}
+
+/// As [`Journal::open`], in a folder that exists.
+fn open_in(folder: &Path, purpose: &str) -> Result<Journal, HostError> {
+    let identity = Identity::own(purpose);
+    // The seed tells apart two journals of one process.
+    let id = format!("{}-{}-{:08x}", identity.pid, identity.start_ticks, Seed::draw().0 & 0xffff_ffff);
+    let path = folder.join(format!("{id}.journal"));
+    let file = OpenOptions::new().append(true).create_new(true).open(&path);
+    let file = file.map_err(|e| HostError::file("create", &path, &e))?;
+    match file.try_lock() {
+        // File systems without locks: process number and start time decide alone.
+        Ok(()) | Err(TryLockError::Error(_)) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(HostError::NotOurs { path, why: "another process has locked it".into() });
+        }
+    }
+    let mut journal = Journal { path, id, file, open: Vec::new(), finished: false };
+    journal.append(&identity.to_line(&journal.id))?;
+    files::sync_directory(folder)?;
+    Ok(journal)
+}
+
+fn make_folder(folder: &Path) -> Result<(), HostError> {
+    use std::os::unix::fs::DirBuilderExt;
+    // Journals name paths that cleanup removes as root: nobody else may write them.
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|e| HostError::file("create", folder, &e))?;
+    files::sync_directory(&files::parent(folder))
+}
+
+/// Removes a settled journal, name and all.
+pub(crate) fn remove(path: &Path) -> Result<(), HostError> {
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(HostError::file("remove", path, &e)),
+        _ => files::sync_directory(&files::parent(path)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! Kills at every step, and what cleanup finds then. `tests/kill.rs` does the same with real processes and devices.
+
+use super::cleanup::cleanup_in;
+use super::*;
+use crate::workspace::Workspace;
+use std::fs;
+
+/// Two workspaces and four files, each after its undo, as a run makes them. After each step that reaches the disk,
+/// `seen` gets the journal's bytes so far.
+fn story(parent: &Path, journal: &mut Journal, seen: &mut dyn FnMut()) {
+    for _ in 0..2 {
+        let space = Workspace::create(parent, journal).unwrap();
+        seen();
+        for name in ["data.0", "data.1"] {
+            fs::write(space.new_file_path(name), "ours").unwrap();
+            seen();
+        }
+    }
+    let lone = parent.join("lone");
+    journal.will(Undo::RemoveFile(lone.clone())).unwrap();
+    seen();
+    fs::write(lone, "ours").unwrap();
+    seen();
+}
+
+/// A journal as a killed process leaves it: its lock is free, its process number names nobody.
+fn leave_as_killed(journal: Journal, folder: &Path, bytes: &[u8]) -> PathBuf {
+    let text = String::from_utf8_lossy(bytes);
+    let killed = text.replacen(&format!("\"pid\":{}", std::process::id()), "\"pid\":4294967295", 1);
+    let path = folder.join("killed.journal");
+    fs::write(&path, killed.as_bytes()).unwrap();
+    let own = journal.path.clone();
+    let mut journal = journal;
+    journal.finished = true;
+    drop(journal);
+    fs::remove_file(own).unwrap();
+    path
+}
+
+/// The n-th kill for n = 0, 1, 2 … until the story is told to its end.
+#[test]
+fn a_kill_after_any_step_leaves_nothing() {
+    for kill_at in 0.. {
+        let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(data.path().join("theirs"), "precious").unwrap();
+        let mut journal = open_in(state.path(), "test").unwrap();
+        let path = journal.path.clone();
+        let mut steps = 0;
+        // A kill is a panic that unwinds the story, with the journal forgotten by its owner.
+        let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            story(data.path(), &mut journal, &mut || {
+                steps += 1;
+                if steps > kill_at {
+                    std::panic::resume_unwind(Box::new("killed"));
+                }
+            });
+        }));
+        let bytes = fs::read(path).unwrap();
+        leave_as_killed(journal, state.path(), &bytes);
+        let dry = cleanup_in(state.path(), true);
+        assert!(dry.iter().all(|l| matches!(l.result, CleanupResult::WouldUndo)), "{dry:?}");
+        let lines = cleanup_in(state.path(), false);
+        assert!(lines.iter().all(|l| l.result.is_settled()), "{lines:?}");
+        assert_eq!(files::names(data.path()), ["theirs"], "killed after step {kill_at}");
+        assert!(files::names(state.path()).is_empty() && cleanup_in(state.path(), false).is_empty());
+        if told.is_ok() {
+            assert_eq!(kill_at, 8);
+            return;
+        }
+    }
+}
+
+/// A power cut may leave any prefix of the last line.
+#[test]
+fn a_journal_torn_at_any_byte_is_read() {
+    let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut journal = open_in(state.path(), "test").unwrap();
+    let first = Workspace::create(data.path(), &mut journal).unwrap();
+    let before = fs::read(&journal.path).unwrap().len();
+    journal.will(Undo::RemoveFile(data.path().join("never-made"))).unwrap();
+    let bytes = fs::read(&journal.path).unwrap();
+    leave_as_killed(journal, state.path(), &bytes);
+    for end in (0..=bytes.len()).rev() {
+        let text = String::from_utf8_lossy(&bytes[..end]).replacen(
+            &format!("\"pid\":{}", std::process::id()),
+            "\"pid\":4294967295",
+            1,
+        );
+        fs::write(state.path().join("killed.journal"), text).unwrap();
+        let lines = cleanup_in(state.path(), true);
+        if end >= before {
+            let expected = if end == bytes.len() { 2 } else { 1 };
+            assert_eq!(lines.len(), expected, "torn at {end}: {lines:?}");
+        } else {
+            assert!(lines.len() <= 1, "torn at {end}: {lines:?}");
+        }
+        assert!(first.path().exists(), "a dry run removes nothing");
+    }
+}
+
+#[test]
+fn a_running_journal_is_left_alone() {
+    let state = tempfile::tempdir().unwrap();
+    let journal = open_in(state.path(), "compare in /data").unwrap();
+    let lines = cleanup_in(state.path(), false);
+    assert!(matches!(&lines[..], [CleanupLine { result: CleanupResult::LeftAlone(_), .. }]), "{lines:?}");
+    assert!(journal.path.exists());
+    assert_eq!(journal.undo_all(), Ok(vec![]));
+    assert!(files::names(state.path()).is_empty());
+}
+
+#[test]
+fn undo_all_goes_backwards_and_past_a_failure() {
+    let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut journal = open_in(state.path(), "test").unwrap();
+    for name in ["a", "b", "c"] {
+        journal.will(Undo::RemoveFile(data.path().join(name))).unwrap();
+    }
+    fs::write(data.path().join("a"), "").unwrap();
+    fs::create_dir(data.path().join("b")).unwrap();
+    let kept = journal.path.clone();
+    let lines = journal.undo_all().unwrap();
+    let results: Vec<_> = lines.iter().map(|l| &l.result).collect();
+    assert!(
+        matches!(results[..], [CleanupResult::AlreadyGone, CleanupResult::Failed(_), CleanupResult::Undone]),
+        "{results:?}"
+    );
+    assert!(!data.path().join("a").exists() && kept.exists(), "the journal is kept for cleanup");
+}
+
+#[test]
+fn a_dropped_journal_undoes() {
+    let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut journal = open_in(state.path(), "test").unwrap();
+    story(data.path(), &mut journal, &mut || {});
+    assert_eq!(files::names(data.path()).len(), 3);
+    drop(journal);
+    assert!(files::names(data.path()).is_empty() && files::names(state.path()).is_empty());
+}
+
+#[test]
+fn nothing_that_exists_can_be_noted_for_removal() {
+    let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let theirs = data.path().join("theirs");
+    fs::write(&theirs, "precious").unwrap();
+    let mut journal = open_in(state.path(), "test").unwrap();
+    assert!(matches!(journal.will(Undo::RemoveFile(theirs.clone())), Err(HostError::AlreadyThere { .. })));
+    drop(journal);
+    assert!(theirs.exists());
+}

@@ -1,0 +1,344 @@
+//! How each kind of change is taken back. Each looks first whether its change is there: undoing twice does nothing.
+
+use super::cleanup::CleanupResult;
+use crate::command;
+use crate::error::HostError;
+use crate::facts::mounts;
+use crate::files;
+use crate::workspace;
+use rustix::fs::{AtFlags, CWD};
+use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
+use serde_json::{Value, json};
+use std::fmt;
+use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use units::{Nanos, clock};
+
+/// A change to take back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// Remove a file that we are about to create.
+    RemoveFile(PathBuf),
+    /// Remove a workspace that we are about to create: only with our marker in it, only the files that it lists.
+    RemoveDir(PathBuf),
+    /// Detach a loop device, if it still shows that file.
+    DetachLoop {
+        /// `/dev/loopN`.
+        device: PathBuf,
+        /// The file behind it.
+        backing: PathBuf,
+    },
+    /// Unmount.
+    Unmount(PathBuf),
+    /// Write the old value back into a setting of `/sys` or `/proc/sys`.
+    WriteSysfs {
+        /// The setting.
+        path: PathBuf,
+        /// What it was, as written (`none`, not `[none] mq-deadline`).
+        old: String,
+    },
+    /// Write a line that clears a limit (`7:0 0`, `8:0 riops=max`) into a control group's file.
+    ClearLimit {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: String,
+    },
+    /// Take a controller back from the groups below (version 2).
+    DisableController {
+        /// A `cgroup.subtree_control`.
+        path: PathBuf,
+        /// `io`.
+        controller: String,
+    },
+    /// Remove a control group that we are about to create; processes in it go to the group above.
+    RemoveCgroup(PathBuf),
+}
+
+impl Undo {
+    /// The file or directory on disk that would be removed; none for what a reboot undoes by itself.
+    pub(super) fn path_on_disk(&self) -> Option<&Path> {
+        match self {
+            Self::RemoveFile(path) | Self::RemoveDir(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Refuses a removal of what exists already: it is not ours.
+    pub(super) fn refuse_foreign(&self) -> Result<(), HostError> {
+        let (Self::RemoveFile(path) | Self::RemoveDir(path) | Self::RemoveCgroup(path)) = self else {
+            return Ok(());
+        };
+        if !path.is_absolute() {
+            return Err(HostError::NotOurs {
+                path: path.clone(),
+                why: "a journal holds absolute paths only".into(),
+            });
+        }
+        match std::fs::symlink_metadata(path) {
+            Ok(_) => Err(HostError::AlreadyThere { path: path.clone() }),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(HostError::file("look for", path, &e)),
+        }
+    }
+
+    /// Takes the change back. `journal`: id that a workspace's marker must carry.
+    ///
+    /// # Errors
+    /// It is still there, and why.
+    pub(super) fn perform(&self, journal: &str) -> Result<CleanupResult, HostError> {
+        match self {
+            Self::RemoveFile(path) => remove_file(path),
+            Self::RemoveDir(path) => workspace::remove(path, journal),
+            Self::DetachLoop { device, backing } => detach_loop(device, backing),
+            Self::Unmount(path) => unmount(path),
+            Self::WriteSysfs { path, old } => write_back(path, old),
+            Self::ClearLimit { path, line } => clear_limit(path, line),
+            Self::DisableController { path, controller } => disable_controller(path, controller),
+            Self::RemoveCgroup(path) => remove_cgroup(path),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        match self {
+            Self::RemoveFile(path) => json!({"remove_file": path_json(path)}),
+            Self::RemoveDir(path) => json!({"remove_dir": path_json(path)}),
+            Self::DetachLoop { device, backing } => {
+                json!({"detach_loop": path_json(device), "backing": path_json(backing)})
+            }
+            Self::Unmount(path) => json!({"unmount": path_json(path)}),
+            Self::WriteSysfs { path, old } => json!({"write": path_json(path), "old": old}),
+            Self::ClearLimit { path, line } => json!({"clear_limit": path_json(path), "line": line}),
+            Self::DisableController { path, controller } => {
+                json!({"disable_controller": path_json(path), "line": controller})
+            }
+            Self::RemoveCgroup(path) => json!({"remove_cgroup": path_json(path)}),
+        }
+    }
+
+    pub(super) fn from_json(json: &Value) -> Option<Self> {
+        let path = |name: &str| json.get(name).and_then(json_path);
+        let text = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
+        let kind = json.as_object()?.keys().find(|k| !matches!(k.as_str(), "backing" | "old" | "line"))?;
+        let first = path(kind)?;
+        match kind.as_str() {
+            "remove_file" => Some(Self::RemoveFile(first)),
+            "remove_dir" => Some(Self::RemoveDir(first)),
+            "detach_loop" => Some(Self::DetachLoop { device: first, backing: path("backing")? }),
+            "unmount" => Some(Self::Unmount(first)),
+            "write" => Some(Self::WriteSysfs { path: first, old: text("old")? }),
+            "clear_limit" => Some(Self::ClearLimit { path: first, line: text("line")? }),
+            "disable_controller" => Some(Self::DisableController { path: first, controller: text("line")? }),
+            "remove_cgroup" => Some(Self::RemoveCgroup(first)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Undo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RemoveFile(path) => write!(f, "remove file {}", path.display()),
+            Self::RemoveDir(path) => write!(f, "remove directory {}", path.display()),
+            Self::DetachLoop { device, backing } => {
+                write!(f, "detach {} from {}", device.display(), backing.display())
+            }
+            Self::Unmount(path) => write!(f, "unmount {}", path.display()),
+            Self::WriteSysfs { path, old } => write!(f, "set {} back to {old}", path.display()),
+            Self::ClearLimit { path, line } => write!(f, "clear the limit in {} ({line})", path.display()),
+            Self::DisableController { path, controller } => {
+                write!(f, "take {controller} back from {}", path.display())
+            }
+            Self::RemoveCgroup(path) => write!(f, "remove control group {}", path.display()),
+        }
+    }
+}
+
+/// A path as JSON: text, or its bytes when it is no UTF-8.
+pub(super) fn path_json(path: &Path) -> Value {
+    path.to_str().map_or_else(|| json!(path.as_os_str().as_bytes()), |text| json!(text))
+}
+
+/// The reverse of [`path_json`].
+pub(super) fn json_path(json: &Value) -> Option<PathBuf> {
+    if let Some(text) = json.as_str() {
+        return Some(PathBuf::from(text));
+    }
+    let byte = |v: &Value| v.as_u64().and_then(|n| u8::try_from(n).ok());
+    let bytes: Option<Vec<u8>> = json.as_array()?.iter().map(byte).collect();
+    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes?)))
+}
+
+fn remove_file(path: &Path) -> Result<CleanupResult, HostError> {
+    let Ok(data) = std::fs::symlink_metadata(path) else { return Ok(CleanupResult::AlreadyGone) };
+    if !data.file_type().is_file() {
+        return Err(HostError::NotOurs {
+            path: path.to_owned(),
+            why: "it is no longer the regular file that we made".into(),
+        });
+    }
+    match rustix::fs::unlinkat(CWD, path, AtFlags::empty()) {
+        Ok(()) => files::sync_directory(&files::parent(path)).map(|()| CleanupResult::Undone),
+        Err(Errno::NOENT) => Ok(CleanupResult::AlreadyGone),
+        Err(errno) => Err(HostError::call("remove", path, errno)),
+    }
+}
+
+/// The file that a loop device shows, as its maker named it.
+pub(crate) fn loop_backing(device: &Path) -> Option<PathBuf> {
+    let name = device.file_name()?.to_string_lossy().into_owned();
+    let shown = files::text(format!("/sys/block/{name}/loop/backing_file"))?;
+    Some(PathBuf::from(shown.trim_end_matches(" (deleted)")))
+}
+
+fn detach_loop(device: &Path, backing: &Path) -> Result<CleanupResult, HostError> {
+    // The number may have been given to somebody else's file meanwhile.
+    if loop_backing(device).as_deref() != Some(backing) {
+        return Ok(CleanupResult::AlreadyGone);
+    }
+    command::run("losetup", &["-d", &device.to_string_lossy()], "util-linux", 20)?.success()?;
+    // A detach of a device that is still open is only noted by the kernel and happens at the last close.
+    let gone = || loop_backing(device).as_deref() != Some(backing);
+    if patiently(gone) {
+        Ok(CleanupResult::Undone)
+    } else {
+        Err(HostError::call("detach", device, Errno::BUSY))
+    }
+}
+
+fn unmount(path: &Path) -> Result<CleanupResult, HostError> {
+    let is_mounted = || mounts::all().iter().any(|m| m.mount_point == path);
+    if !is_mounted() {
+        return Ok(CleanupResult::AlreadyGone);
+    }
+    let mut last = Errno::BUSY;
+    let done = patiently(|| match rustix::mount::unmount(path, UnmountFlags::NOFOLLOW) {
+        Ok(()) => true,
+        Err(errno) => {
+            last = errno;
+            errno != Errno::BUSY
+        }
+    });
+    if done && !is_mounted() {
+        Ok(CleanupResult::Undone)
+    } else {
+        Err(HostError::call("unmount", path, last))
+    }
+}
+
+/// Tries for up to two seconds: children of a killed run take a moment to die.
+fn patiently(mut attempt: impl FnMut() -> bool) -> bool {
+    for _ in 0..40 {
+        if attempt() {
+            return true;
+        }
+        clock::sleep(Nanos::millis(50));
+    }
+    attempt()
+}
+
+fn write_back(path: &Path, old: &str) -> Result<CleanupResult, HostError> {
+    match crate::change::read_setting(path) {
+        None => Ok(CleanupResult::AlreadyGone),
+        Some(now) if now == old => Ok(CleanupResult::AlreadyGone),
+        Some(_) => files::write_setting(path, old).map(|()| CleanupResult::Undone),
+    }
+}
+
+fn clear_limit(path: &Path, line: &str) -> Result<CleanupResult, HostError> {
+    let number = line.split(' ').next().unwrap_or(line);
+    let limited = files::text(path).is_some_and(|t| t.lines().any(|l| l.split(' ').next() == Some(number)));
+    if !limited {
+        return Ok(CleanupResult::AlreadyGone);
+    }
+    match files::write_setting(path, line) {
+        // The device is gone, and its limits with it.
+        Err(HostError::File { errno: 6 | 19, .. }) => Ok(CleanupResult::AlreadyGone),
+        done => done.map(|()| CleanupResult::Undone),
+    }
+}
+
+fn disable_controller(path: &Path, controller: &str) -> Result<CleanupResult, HostError> {
+    if !files::text(path).is_some_and(|t| t.split_whitespace().any(|c| c == controller)) {
+        return Ok(CleanupResult::AlreadyGone);
+    }
+    match files::write_setting(path, &format!("-{controller}")) {
+        // Somebody else's group uses it by now; then it is theirs to keep.
+        Err(HostError::File { errno: 16, .. }) => Ok(CleanupResult::AlreadyGone),
+        done => done.map(|()| CleanupResult::Undone),
+    }
+}
+
+fn remove_cgroup(path: &Path) -> Result<CleanupResult, HostError> {
+    if !path.exists() {
+        return Ok(CleanupResult::AlreadyGone);
+    }
+    let named = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("redoubt-"));
+    if !named {
+        return Err(HostError::NotOurs {
+            path: path.to_owned(),
+            why: "its name does not begin with redoubt-".into(),
+        });
+    }
+    let above = files::parent(path).join("cgroup.procs");
+    let removed = patiently(|| {
+        for pid in files::text(path.join("cgroup.procs")).unwrap_or_default().lines() {
+            // A process that ends just now cannot be moved and need not be.
+            let _ = files::write_setting(&above, pid);
+        }
+        std::fs::remove_dir(path).is_ok()
+    });
+    if removed { Ok(CleanupResult::Undone) } else { Err(HostError::call("remove", path, Errno::BUSY)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_comes_back_from_json() {
+        let odd = PathBuf::from(std::ffi::OsString::from_vec(vec![b'/', 0xff, b'x']));
+        for undo in [
+            Undo::RemoveFile(odd),
+            Undo::RemoveDir("/data/redoubt-abc".into()),
+            Undo::DetachLoop { device: "/dev/loop3".into(), backing: "/data/my \"disk\"".into() },
+            Undo::Unmount("/mnt/x".into()),
+            Undo::WriteSysfs { path: "/sys/block/vda/queue/scheduler".into(), old: "none".into() },
+            Undo::ClearLimit {
+                path: "/sys/fs/cgroup/blkio/blkio.throttle.read_iops_device".into(),
+                line: "7:0 0".into(),
+            },
+            Undo::DisableController {
+                path: "/sys/fs/cgroup/cgroup.subtree_control".into(),
+                controller: "io".into(),
+            },
+            Undo::RemoveCgroup("/sys/fs/cgroup/blkio/redoubt-x".into()),
+        ] {
+            assert_eq!(Undo::from_json(&undo.to_json()), Some(undo));
+        }
+        assert_eq!(Undo::from_json(&json!({"format_disk": "/dev/vda"})), None);
+    }
+
+    #[test]
+    fn never_removes_what_is_not_the_file_we_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("data"), folder.path().join("link"));
+        std::fs::write(&file, "theirs").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(matches!(Undo::RemoveFile(link).perform(""), Err(HostError::NotOurs { .. })));
+        assert!(matches!(Undo::RemoveFile(folder.path().into()).perform(""), Err(HostError::NotOurs { .. })));
+        assert!(matches!(
+            Undo::RemoveFile(file.clone()).refuse_foreign(),
+            Err(HostError::AlreadyThere { .. })
+        ));
+        assert!(matches!(
+            Undo::RemoveFile("relative".into()).refuse_foreign(),
+            Err(HostError::NotOurs { .. })
+        ));
+        let group = Undo::RemoveCgroup(folder.path().into()).perform("");
+        assert!(matches!(group, Err(HostError::NotOurs { .. })), "{group:?}");
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "theirs");
+    }
+}
