@@ -16,6 +16,7 @@ pub mod prepare;
 mod queue;
 pub mod sim;
 pub mod stamp;
+pub mod thread;
 
 pub use buffer::Buffer;
 pub use error::IoError;

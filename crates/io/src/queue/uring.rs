@@ -400,10 +400,10 @@ impl Queue for UringQueue {
 
     fn reap(&mut self, min: u32, done: &mut Vec<Completion>) -> Result<(), IoError> {
         self.counters.reap_calls += 1;
+        self.adopt()?;
         if self.slots.in_flight() == 0 {
             return Ok(());
         }
-        self.adopt()?;
         if min == 0 && self.ring.waiting() == 0 {
             // Deferred completions are posted only when this thread enters and asks for them.
             let _ = self.ring.enter(0, 0, ENTER_GETEVENTS, None);
