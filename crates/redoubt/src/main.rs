@@ -1,3 +1,23 @@
-//! redoubt
+//! The binary: options → command → exit code. Everything that prints is in this crate.
+//!
+//! Start with [`cli`] (what can be typed), then `command/` (one file per command).
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod cli;
+mod command;
+mod progress;
+mod stop;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let options = cli::Cli::parse();
+    match command::run(options) {
+        Ok(code) => code,
+        Err(error) => {
+            anstream::eprintln!("redoubt: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The bench on which every run stands: journal, workspace, record, sampler.
+//!
+//! Opened before anything is touched, finished however the run ends. The journal knows what to undo before it is done,
+//! the record is written as the run goes; a killed run therefore leaves a readable record and a `redoubt cleanup`.
+
+use crate::control::Control;
+use crate::evidence::Delta;
+use crate::{LabError, METHOD_VERSION};
+use host::counters::{Sampler, Snapshot};
+use host::journal::Journal;
+use host::workspace::Workspace;
+use record::{CounterRow, Experiment, FactRow, Writer};
+use std::path::{Path, PathBuf};
+use units::{Nanos, Seed, clock};
+
+/// How often counters are sampled for the time lines.
+const SAMPLE_EVERY: Nanos = Nanos::millis(500);
+
+/// Everything that a run holds open.
+pub struct Bench {
+    /// The record.
+    pub writer: Writer,
+    /// Devices whose counters count our requests.
+    pub devices: Vec<String>,
+    /// The storage under the target.
+    pub storage: host::facts::Storage,
+    /// Where chance comes from.
+    pub seed: Seed,
+    workspace: Option<Workspace>,
+    journal: Option<Journal>,
+    sampler: Option<Sampler>,
+    started: Nanos,
+    forecast_seconds: f64,
+}
+
+/// What a run is, for its record.
+pub struct Purpose {
+    /// `calibrate` or `compare`.
+    pub kind: &'static str,
+    /// The case, when it has one.
+    pub case: Option<&'static str>,
+    /// The command as typed.
+    pub command: String,
+    /// The seed.
+    pub seed: Seed,
+    /// What the user allowed, seconds.
+    pub budget_seconds: f64,
+    /// Where the record goes; `None` for the usual place.
+    pub record_path: Option<PathBuf>,
+    /// Where our own files go, when the target is a directory.
+    pub workspace_in: Option<PathBuf>,
+}
+
+impl Bench {
+    /// Opens the bench over `target`.
+    ///
+    /// # Errors
+    /// When the record or the workspace cannot be created.
+    pub fn open(target: &Path, purpose: Purpose) -> Result<Self, LabError> {
+        let storage = host::facts::storage(target);
+        let devices = storage.counter_devices();
+        let path = purpose.record_path.unwrap_or_else(|| record::runs::new_path(purpose.kind));
+        let mut writer = Writer::create(
+            &path,
+            &Experiment {
+                kind: purpose.kind.into(),
+                case: purpose.case.map(Into::into),
+                target: target.display().to_string(),
+                command: purpose.command,
+                seed: purpose.seed.0,
+                method_version: METHOD_VERSION.into(),
+                tool_version: env!("CARGO_PKG_VERSION").into(),
+                build_profile: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
+                started_utc: clock::utc(),
+                budget_seconds: purpose.budget_seconds,
+            },
+        )?;
+        let mut journal = Journal::open(purpose.kind)?;
+        let workspace = match &purpose.workspace_in {
+            Some(parent) => Some(Workspace::create(parent, &mut journal)?),
+            None => None,
+        };
+        let mut facts = host::facts::machine();
+        facts.extend(storage.facts.iter().cloned());
+        facts.extend(host::facts::cgroup_limits(&storage.stack));
+        writer.facts(&facts.into_iter().map(fact_row).collect::<Vec<_>>())?;
+        let sampler = Sampler::start(devices.clone(), SAMPLE_EVERY);
+        Ok(Self {
+            writer,
+            devices,
+            storage,
+            seed: purpose.seed,
+            workspace,
+            journal: Some(journal),
+            sampler: Some(sampler),
+            started: clock::now(),
+            forecast_seconds: purpose.budget_seconds,
+        })
+    }
+
+    /// Path for a file of our own.
+    ///
+    /// # Panics
+    /// When the bench was opened without a workspace: a bug.
+    pub fn new_file(&self, name: &str) -> PathBuf {
+        self.workspace.as_ref().expect("a bench with a workspace").new_file_path(name)
+    }
+
+    /// Whether there is a workspace to make files in.
+    pub fn has_workspace(&self) -> bool {
+        self.workspace.is_some()
+    }
+
+    /// Seconds since the start.
+    pub fn elapsed_seconds(&self) -> f64 {
+        (clock::now() - self.started).as_secs()
+    }
+
+    /// A better forecast of the whole run, seconds.
+    pub fn set_forecast(&mut self, seconds: f64) {
+        self.forecast_seconds = seconds;
+    }
+
+    /// Tells what is being done, with the time spent and the forecast.
+    pub fn step(&self, control: &mut Control<'_>, what: &str) {
+        control.progress.step(what, self.elapsed_seconds(), self.forecast_seconds);
+    }
+
+    /// Adds one fact to the record.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn fact(&mut self, layer: &str, name: &str, value: String, unit: &str) -> Result<(), LabError> {
+        self.writer.fact(&FactRow {
+            layer: layer.into(),
+            object: String::new(),
+            name: name.into(),
+            value: Some(value),
+            unit: unit.into(),
+            source: "redoubt".into(),
+        })?;
+        Ok(())
+    }
+
+    /// A snapshot of the counters now.
+    pub fn snapshot(&self) -> Snapshot {
+        host::counters::snapshot(&self.devices)
+    }
+
+    /// What changed since `before`.
+    pub fn since(&self, before: &Snapshot) -> Delta {
+        Delta::between(before, &self.snapshot())
+    }
+
+    /// Ends the run: samples into the record, own files removed, every change undone, the status written.
+    ///
+    /// # Errors
+    /// The first thing that could not be written or undone. The record is closed in any case.
+    pub fn finish(mut self, status: &str) -> Result<PathBuf, LabError> {
+        let path = self.writer.path().to_owned();
+        if let Some(sampler) = self.sampler.take() {
+            self.writer.counters(&counter_rows(&sampler.stop()))?;
+        }
+        drop(self.workspace.take());
+        let undone = self.journal.take().map(Journal::undo_all);
+        self.writer.finish(status)?;
+        if let Some(result) = undone {
+            result?;
+        }
+        Ok(path)
+    }
+}
+
+fn fact_row(fact: host::facts::Fact) -> FactRow {
+    FactRow {
+        layer: fact.layer.into(),
+        object: fact.object,
+        name: fact.name.into(),
+        value: fact.value,
+        unit: fact.unit.into(),
+        source: fact.source,
+    }
+}
+
+/// Raw cumulative counters, as the method asks; rates are formed by whoever reads the record.
+fn counter_rows(samples: &[Snapshot]) -> Vec<CounterRow> {
+    let mut rows = Vec::new();
+    for sample in samples {
+        let mut row = |layer: &str, object: &str, metric: &str, value: f64| {
+            rows.push(CounterRow {
+                phase_id: None,
+                t_ns: sample.t.0,
+                layer: layer.into(),
+                object: object.into(),
+                metric: metric.into(),
+                value,
+            });
+        };
+        for (name, disk) in &sample.disks {
+            row("device", name, "reads", disk.reads as f64);
+            row("device", name, "read_bytes", disk.sectors_read as f64 * 512.0);
+            row("device", name, "writes", disk.writes as f64);
+            row("device", name, "write_bytes", disk.sectors_written as f64 * 512.0);
+            row("device", name, "queue_ms", disk.weighted_ms as f64);
+        }
+        if let Some(cpu) = &sample.cpu {
+            let busy = cpu.user + cpu.nice + cpu.system + cpu.irq + cpu.softirq;
+            row("cpu", "all", "busy_ticks", busy as f64);
+            row("cpu", "all", "steal_ticks", cpu.steal as f64);
+            row("cpu", "all", "total_ticks", (busy + cpu.steal + cpu.idle + cpu.iowait) as f64);
+        }
+        if let Some(load) = sample.load {
+            row("load", "1min", "load_average", load[0]);
+        }
+        if let Some(dirty) = sample.dirty_kb {
+            row("memory", "page cache", "dirty_bytes", dirty as f64 * 1024.0);
+        }
+    }
+    rows
+}

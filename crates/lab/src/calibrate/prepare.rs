@@ -1,0 +1,176 @@
+//! Making or opening what is calibrated, and what must be known of it first.
+
+use super::Options;
+use super::subject::{DATA_FILE_ID, Shape, Subject, Work};
+use crate::LabError;
+use crate::bench::Bench;
+use crate::control::Control;
+use crate::target::{Target, make_file};
+use io::{Access, Api, File, IoError};
+use stats::check::{self, Check};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use units::{Bytes, Nanos};
+
+/// Our own file when the user names no size.
+const SIZE_DEFAULT: Bytes = Bytes::gib(1);
+/// Smallest span that random reads of 1 MiB spread over.
+const SIZE_MIN: Bytes = Bytes::mib(64);
+const REDO_BYTES: u64 = 64 << 20;
+const FREE_SHARE_MAX: f64 = 0.8;
+
+/// Size of the file that we make in a directory; foreseen against the free space. `None` for files and devices.
+pub fn choose_size(options: &Options) -> Result<Option<Bytes>, LabError> {
+    let block = options.block.0;
+    if !block.is_power_of_two() || !(512..=65536).contains(&block) {
+        return Err(LabError::Target(format!("--block {} is not a block size; type 4k, 8k, 16k …", options.block)));
+    }
+    let Target::Directory(directory) = &options.target else { return Ok(None) };
+    let free = io::prepare::free_space(directory)?;
+    let room = ((free as f64 * FREE_SHARE_MAX) as u64).saturating_sub(REDO_BYTES);
+    let size = options.size.unwrap_or(Bytes(SIZE_DEFAULT.0.min(room).max(SIZE_MIN.0)));
+    if size < SIZE_MIN {
+        return Err(LabError::Target(format!("--size {size} is too small; type at least {SIZE_MIN}.")));
+    }
+    if size.0 > room {
+        return Err(LabError::Target(format!(
+            "{} has {} free; this run needs {} and leaves at least a fifth of the space alone. Free some space, give another \
+             directory, or type a smaller --size.",
+            directory.display(),
+            Bytes(free),
+            Bytes(size.0 + REDO_BYTES)
+        )));
+    }
+    Ok(Some(Bytes(size.0 - size.0 % (1 << 20))))
+}
+
+/// Makes or opens the subject.
+pub fn subject(
+    options: &Options,
+    size: Option<Bytes>,
+    bench: &mut Bench,
+    control: &mut Control<'_>,
+) -> Result<Subject, LabError> {
+    let block_bytes = options.block.0 as u32;
+    match &options.target {
+        Target::Directory(_) => {
+            let size = size.expect("a directory has a size").0;
+            let (data, redo) = (bench.new_file("data.dbf"), bench.new_file("redo.log"));
+            write(&data, size, block_bytes, DATA_FILE_ID, bench, control)?;
+            write(&redo, REDO_BYTES, 4096, crate::workload::commit::REDO_FILE_ID, bench, control)?;
+            let (direct, log_block_bytes) = direct(&data, true, control)?;
+            let redo = Some((redo, 0..REDO_BYTES));
+            Ok(Subject { data, span: 0..size, redo, stamped: true, direct, block_bytes, log_block_bytes })
+        }
+        Target::File(path) | Target::Device { path, destroy: false } => {
+            let (direct, log_block_bytes) = direct(path, false, control)?;
+            let bytes = File::open(path, Access { read: true, write: false, direct: false, dsync: false })?.size()?;
+            let end = options.size.map_or(bytes, |s| s.0.min(bytes));
+            let end = end - end % u64::from(super::LARGE_BYTES);
+            if end < SIZE_MIN.0 {
+                return Err(LabError::Target(format!(
+                    "{} holds {}; random reads need at least {SIZE_MIN}. Give a larger file, or its directory.",
+                    path.display(),
+                    Bytes(bytes)
+                )));
+            }
+            Ok(Subject {
+                data: path.clone(),
+                span: 0..end,
+                redo: None,
+                stamped: false,
+                direct,
+                block_bytes,
+                log_block_bytes,
+            })
+        }
+        Target::Device { path, destroy: true } => destroyed_device(path, options, block_bytes, bench, control),
+    }
+}
+
+/// A device whose content the user gave up: stamped data in front, redo behind it.
+fn destroyed_device(
+    path: &Path,
+    options: &Options,
+    block_bytes: u32,
+    bench: &mut Bench,
+    control: &mut Control<'_>,
+) -> Result<Subject, LabError> {
+    let (direct, log_block_bytes) = direct(path, true, control)?;
+    let file = File::open(path, Access { read: true, write: true, direct, dsync: false })?;
+    let bytes = file.size()?;
+    let wanted = options.size.unwrap_or(SIZE_DEFAULT).0.min(bytes.saturating_sub(REDO_BYTES));
+    let end = wanted - wanted % u64::from(super::LARGE_BYTES);
+    if end < SIZE_MIN.0 {
+        return Err(LabError::Target(format!(
+            "{} holds {}; a calibration needs at least {}.",
+            path.display(),
+            Bytes(bytes),
+            Bytes(SIZE_MIN.0 + REDO_BYTES)
+        )));
+    }
+    let whole = end + REDO_BYTES;
+    let seed = bench.seed;
+    let written = io::prepare::write_stamped(&file, whole, block_bytes, DATA_FILE_ID, seed, &mut |done, total| {
+        bench.step(control, &format!("overwriting {} of {}", Bytes(done), Bytes(total)));
+        !control.cancelled()
+    });
+    if control.cancelled() {
+        return Err(LabError::Cancelled);
+    }
+    written?;
+    let redo = Some((path.to_owned(), end..whole));
+    Ok(Subject { data: path.to_owned(), span: 0..end, redo, stamped: true, direct, block_bytes, log_block_bytes })
+}
+
+fn write(
+    path: &Path,
+    bytes: u64,
+    block_bytes: u32,
+    file_id: u64,
+    bench: &mut Bench,
+    control: &mut Control<'_>,
+) -> Result<(), LabError> {
+    let seed = bench.seed;
+    make_file(path, bytes, block_bytes, file_id, seed, control, &mut |control, done| {
+        bench.step(control, &format!("writing {} of {} test data", Bytes(done), Bytes(bytes)));
+    })
+}
+
+/// Whether direct I/O really works here, and the log block that it needs.
+fn direct(path: &Path, write: bool, control: &mut Control<'_>) -> Result<(bool, u32), LabError> {
+    let opened = File::open(path, Access { read: true, write, direct: true, dsync: false }).and_then(|file| {
+        file.probe_direct()?;
+        Ok(file.alignment().length)
+    });
+    match opened {
+        Ok(length) => Ok((true, length.max(4096))),
+        Err(error @ (IoError::DirectRefusedAtOpen { .. } | IoError::DirectRefusedAtTransfer { .. })) => {
+            control.progress.say(&error.to_string());
+            Ok((false, 4096))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Holes and unwritten extents under the span: reads of them never reach the device.
+pub fn holes(subject: &Subject) -> Check {
+    let access = Access { read: true, write: false, direct: false, dsync: false };
+    match File::open(&subject.data, access).and_then(|file| file.extents()) {
+        Ok(e) => check::holes(subject.span.end, Some(e.unwritten_bytes + e.inline_bytes), Some(e.hole_bytes)),
+        Err(_) => check::holes(subject.span.end, None, None),
+    }
+}
+
+/// Latency of one read that the page cache serves, ns; `None` when it cannot be measured.
+pub fn page_cache_read_ns(subject: &Subject) -> Option<f64> {
+    let small = Subject { span: 0..(4 << 20), direct: false, stamped: false, ..subject.clone() };
+    let work = Work::Read {
+        bytes: subject.block_bytes,
+        in_flight: 1,
+        shape: Shape { api: Api::Threads, threads: 1 },
+    };
+    let trial =
+        small.run(work, Nanos::millis(100), Nanos::millis(100), units::Seed(1), &AtomicBool::new(false)).ok()?;
+    (trial.ops > 0).then(|| trial.histogram.quantile(0.5) as f64)
+}

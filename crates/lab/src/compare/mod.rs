@@ -1,0 +1,538 @@
+//! The main job: which I/O mode should this database use, on this storage?
+//!
+//! The journey of [`run`]: choose the configurations that work here → make the files → pilot (how fast, how noisy) →
+//! plan, stored before the first visit → randomised blocks, each visiting every configuration once → checks over all
+//! trials of a configuration → inputs of the weighted verdict. The verdict itself is computed from the record.
+
+pub mod configuration;
+pub mod plan;
+mod proof;
+pub mod visit;
+
+use crate::LabError;
+use crate::bench::{Bench, Purpose};
+use crate::control::Control;
+use crate::evidence::{Observed, check_row};
+use configuration::Configuration;
+use io::{Access, Api, File};
+use plan::Plan;
+use record::json::json;
+use record::{ConfigurationRow, IntervalRow, PhaseRow, VisitRow};
+use std::path::PathBuf;
+use units::{Bytes, Nanos, Seed, clock};
+use visit::{DATA_FILE_ID, Files, Visit, Workload};
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The directory on the storage in question.
+    pub directory: PathBuf,
+    /// Time budget, minutes.
+    pub minutes: f64,
+    /// Size of the data file; `None`: chosen here and said.
+    pub size: Option<Bytes>,
+    /// Concurrent sessions.
+    pub sessions: u32,
+    /// Database block.
+    pub block: Bytes,
+    /// Share of reads among the user's logical operations.
+    pub read_share: f64,
+    /// Buffer cache hit ratio of the user's database.
+    pub hit_ratio: f64,
+    /// Only these modes; empty: all.
+    pub modes: Vec<io::IoMode>,
+    /// Only these APIs for asynchronous modes; empty: all that work here.
+    pub apis: Vec<Api>,
+    /// Where chance comes from.
+    pub seed: Seed,
+    /// The command as typed.
+    pub command: String,
+    /// Where the record goes; `None`: the usual place.
+    pub record_path: Option<PathBuf>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Its record.
+    pub record: PathBuf,
+    /// The user stopped it.
+    pub interrupted: bool,
+}
+
+/// Size of the data file when the user names none.
+const SIZE_DEFAULT: Bytes = Bytes::gib(1);
+/// Smallest data file that says anything: cold reads must not run out of unread blocks at once.
+const SIZE_MIN: Bytes = Bytes::mib(64);
+const REDO_BYTES: Bytes = Bytes::mib(64);
+/// Hot region of `read-cached`.
+const CACHED_BYTES: Bytes = Bytes::mib(32);
+/// Share of the free space that a run may fill.
+const FREE_SHARE_MAX: f64 = 0.8;
+/// What growth may write per visit, as a share of the data file.
+const GROWTH_SHARE: u64 = 4;
+
+/// Compares the I/O modes; returns where the record is.
+///
+/// # Errors
+/// What made the run impossible; its record, if one was begun, says the same. Ctrl-C is no error.
+pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, LabError> {
+    check_options(options)?;
+    let purpose = Purpose {
+        kind: "compare",
+        case: None,
+        command: options.command.clone(),
+        seed: options.seed,
+        budget_seconds: options.minutes * 60.0,
+        record_path: options.record_path.clone(),
+        workspace_in: Some(options.directory.clone()),
+    };
+    let size = choose_size(options)?;
+    let mut bench = Bench::open(&options.directory, purpose)?;
+    let result = Comparison::prepare(options, size, &mut bench, control)
+        .and_then(|comparison| comparison.measure(&mut bench, control));
+    let status = match &result {
+        Ok(()) => "finished".to_owned(),
+        Err(LabError::Cancelled) => "interrupted".to_owned(),
+        Err(error) => format!("failed: {error}"),
+    };
+    let record = bench.finish(&status)?;
+    match result {
+        Ok(()) => Ok(Finished { record, interrupted: false }),
+        Err(LabError::Cancelled) => Ok(Finished { record, interrupted: true }),
+        Err(error) => Err(error),
+    }
+}
+
+fn check_options(options: &Options) -> Result<(), LabError> {
+    let refuse = |text: String| Err(LabError::Target(text));
+    if !(0.0..=1.0).contains(&options.read_share) {
+        return refuse(format!("--read-share {} is not a share; type a number from 0 to 1", options.read_share));
+    }
+    if !(0.0..=1.0).contains(&options.hit_ratio) {
+        return refuse(format!("--hit-ratio {} is not a ratio; type a number from 0 to 1", options.hit_ratio));
+    }
+    if !(0.2..=1440.0).contains(&options.minutes) {
+        return refuse(format!("--minutes {} is out of range; type 0.2 to 1440", options.minutes));
+    }
+    if !(1..=200).contains(&options.sessions) {
+        return refuse(format!("--sessions {} is out of range; type 1 to 200", options.sessions));
+    }
+    let block = options.block.0;
+    if !block.is_power_of_two() || !(4096..=32768).contains(&block) {
+        return refuse(format!("--block {} is not a database block; type 4k, 8k, 16k or 32k", options.block));
+    }
+    Ok(())
+}
+
+/// The data file's size, foreseen against the free space before anything is written.
+fn choose_size(options: &Options) -> Result<Bytes, LabError> {
+    let free = io::prepare::free_space(&options.directory)?;
+    let room = ((free as f64 * FREE_SHARE_MAX) as u64).saturating_sub(REDO_BYTES.0);
+    let needs = |size: u64| size + size / GROWTH_SHARE;
+    let size = match options.size {
+        Some(size) if size < SIZE_MIN => {
+            return Err(LabError::Target(format!(
+                "--size {size} is too small: cold reads would run out of unread blocks. Type at least {SIZE_MIN}."
+            )));
+        }
+        Some(size) => size.0,
+        None => SIZE_DEFAULT.0.min(room * GROWTH_SHARE / (GROWTH_SHARE + 1)).max(SIZE_MIN.0),
+    };
+    let size = size - size % u64::from(visit::BULK_BYTES);
+    if needs(size) > room {
+        return Err(LabError::Target(format!(
+            "{} has {} free; this run needs {} and leaves at least a fifth of the space alone. Free some space, give another \
+             directory, or type a smaller --size.",
+            options.directory.display(),
+            Bytes(free),
+            Bytes(needs(size) + REDO_BYTES.0)
+        )));
+    }
+    Ok(Bytes(size))
+}
+
+/// A comparison that is ready to measure.
+struct Comparison<'o> {
+    options: &'o Options,
+    configurations: Vec<Configuration>,
+    files: Files,
+    plan: Plan,
+    log_block_bytes: u32,
+}
+
+impl<'o> Comparison<'o> {
+    fn prepare(
+        options: &'o Options,
+        size: Bytes,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<Self, LabError> {
+        let files = Files {
+            data: bench.new_file("data.dbf"),
+            data_bytes: size.0,
+            cached_bytes: CACHED_BYTES.0.min(size.0 / 4),
+            redo: bench.new_file("redo.log"),
+            growth: bench.new_file("growth.dbf"),
+        };
+        make(bench, control, &files.data, size.0, options.block.0 as u32, DATA_FILE_ID)?;
+        make(bench, control, &files.redo, REDO_BYTES.0, 4096, crate::workload::commit::REDO_FILE_ID)?;
+        let (configurations, log_block_bytes) = usable(options, &files, bench, control)?;
+        let mut comparison = Self {
+            options,
+            configurations,
+            files,
+            plan: Plan::for_budget(60.0, 1, 64e6, Bytes::mib(16)),
+            log_block_bytes,
+        };
+        comparison.pilot(bench, control)?;
+        Ok(comparison)
+    }
+
+    fn visit<'v>(&'v self, configuration: Configuration, seed: Seed, control: &'v Control<'_>) -> Visit<'v> {
+        Visit {
+            configuration,
+            files: &self.files,
+            phases: self.plan.phases,
+            growth: self.plan.growth,
+            sessions: self.options.sessions,
+            block_bytes: self.options.block.0 as u32,
+            log_block_bytes: self.log_block_bytes,
+            seed,
+            cancel: control.cancel,
+        }
+    }
+
+    /// Short trials that are not evidence: how fast are bulk writes in the slowest configuration, and how much does the
+    /// baseline differ from itself? From these follow the plan and the difference that it will be able to see.
+    fn pilot(&mut self, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
+        bench.step(control, "pilot: how fast, how noisy");
+        let seed = bench.seed.part(1);
+        self.plan.growth = Bytes::mib(8);
+        let mut slowest = f64::INFINITY;
+        for &configuration in &self.configurations {
+            let trial = self.visit(configuration, seed, control).run(Workload::GrowthWrite)?;
+            stop_if_cancelled(control)?;
+            slowest = slowest.min(trial.bytes as f64 / trial.seconds());
+        }
+        let mut logs = [Vec::new(), Vec::new()];
+        for round in 0..4 {
+            for (values, workload) in logs.iter_mut().zip([Workload::ReadCold, Workload::Commit]) {
+                let visit = self.visit(self.configurations[0], seed.part(round), control);
+                values.push(visit.run(workload)?.rate().max(1e-9).ln());
+                stop_if_cancelled(control)?;
+            }
+        }
+        let left = self.options.minutes * 60.0 - bench.elapsed_seconds() - 3.0;
+        let growth_max = Bytes(self.files.data_bytes / GROWTH_SHARE);
+        let visits = stats::order::block(self.configurations.len(), 0, bench.seed).len() as u32;
+        self.plan = Plan::for_budget(left, visits, slowest, growth_max);
+        bench.set_forecast(bench.elapsed_seconds() + self.plan.seconds + 2.0);
+        let visible = logs.map(|values| {
+            // A ratio of two configurations carries the noise of both.
+            let sd = sd(&values) * std::f64::consts::SQRT_2;
+            stats::interval::mde(sd, self.plan.blocks as usize, 0.95, 0.8)
+        });
+        self.store_plan(bench, control, visible)
+    }
+
+    fn store_plan(
+        &self,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+        [read, commit]: [f64; 2],
+    ) -> Result<(), LabError> {
+        let p = &self.plan;
+        let names: Vec<_> = self.configurations.iter().map(Configuration::name).collect();
+        bench.writer.plan(&json!({
+            "configurations": names, "baseline": names[0], "blocks": p.blocks, "seed": bench.seed.0,
+            "order": "random permutation, then its mirror in the next block", "delta": crate::DELTA,
+            "looks": [p.blocks], "level_per_look": 0.05,
+            "sessions": self.options.sessions, "block_bytes": self.options.block.0, "data_bytes": self.files.data_bytes,
+            "growth_bytes": p.growth.0, "redo_bytes": REDO_BYTES.0, "log_block_bytes": self.log_block_bytes,
+            "durability": "every data and redo write is durable before it counts (O_DSYNC)",
+            "measure_seconds": {
+                "read-cold-1": p.phases.read_cold_one.as_secs(), "read-cold": p.phases.read_cold.as_secs(),
+                "read-cached": p.phases.read_cached.as_secs(), "commit-1": p.phases.commit_one.as_secs(),
+                "commit": p.phases.commit.as_secs(), "mixed": p.phases.mixed.as_secs(),
+                "writers": p.phases.writers.as_secs()
+            },
+            "mix": { "read_share": self.options.read_share, "hit_ratio": self.options.hit_ratio,
+                     "sessions": self.options.sessions },
+            "detectable_difference": { "read-cold": read, "commit": commit },
+            "forecast_seconds": p.seconds,
+        }))?;
+        control.progress.say(&format!(
+            "Plan: {} configurations × {} randomised blocks, {} sessions, {} data file, {} blocks; about {}.",
+            names.len(),
+            p.blocks,
+            self.options.sessions,
+            Bytes(self.files.data_bytes),
+            self.options.block,
+            Nanos::secs(p.seconds),
+        ));
+        control.progress.say(&format!(
+            "It will be able to see differences of about {:.0} % in cold reads and {:.0} % in commits (80 % power, from a \
+             pilot); smaller ones come out as unknown. More --minutes see smaller ones.",
+            (read * 100.0).max(1.0),
+            (commit * 100.0).max(1.0)
+        ));
+        Ok(())
+    }
+
+    fn measure(&self, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
+        let mut ids = Vec::new();
+        for (index, configuration) in self.configurations.iter().enumerate() {
+            ids.push(bench.writer.configuration(&ConfigurationRow {
+                name: configuration.name(),
+                is_baseline: index == 0,
+                levels: vec![
+                    ("io".into(), configuration.mode.to_string(), "easy".into()),
+                    ("api".into(), configuration.api.to_string(), "easy".into()),
+                ],
+            })?);
+        }
+        let mut workloads = Vec::new();
+        for workload in Workload::ALL {
+            let about = workload.about();
+            let sessions = match workload {
+                Workload::ReadColdOne | Workload::CommitOne => 1,
+                Workload::Writers => configuration::WRITERS,
+                _ => self.options.sessions,
+            };
+            workloads.push(bench.writer.workload(
+                about.name,
+                &json!({ "title": about.title, "question": about.question, "metric": about.metric,
+                         "higher_is_better": true, "sessions": sessions, "headline": about.headline }),
+            )?);
+        }
+        let mut proof = proof::Proof::new(&self.configurations);
+        for ordinal in 0..self.plan.blocks {
+            self.block(ordinal, &ids, &workloads, &mut proof, bench, control)?;
+        }
+        self.conclude(&ids, &proof, bench)
+    }
+
+    /// One block: every configuration once, in the order that chance decided.
+    fn block(
+        &self,
+        ordinal: u32,
+        ids: &[i64],
+        workloads: &[i64],
+        proof: &mut proof::Proof,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<(), LabError> {
+        let order = stats::order::block(self.configurations.len(), ordinal as usize, bench.seed.part(2));
+        let block = bench.writer.block(ordinal, &order, bench.seed.0)?;
+        for (position, &index) in order.iter().enumerate() {
+            let visit_id = bench.writer.visit(&VisitRow {
+                block_id: Some(block),
+                position: position as u32,
+                configuration_id: Some(ids[index]),
+                started_utc: clock::utc(),
+                start_ns: clock::now().0,
+            })?;
+            let result = self.visit_all(ordinal, index, visit_id, workloads, proof, bench, control);
+            match &result {
+                Ok(()) => bench.writer.end_visit(visit_id, "measured", None)?,
+                Err(LabError::Cancelled) => {
+                    bench.writer.end_visit(visit_id, "dropped", Some("stopped on request"))?;
+                }
+                Err(error) => bench.writer.end_visit(visit_id, "failed", Some(&error.to_string()))?,
+            }
+            result?;
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the whole context of one visit, used once")]
+    fn visit_all(
+        &self,
+        ordinal: u32,
+        index: usize,
+        visit_id: i64,
+        workloads: &[i64],
+        proof: &mut proof::Proof,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<(), LabError> {
+        let configuration = self.configurations[index];
+        let seed = bench.seed.part(10_000 + u64::from(ordinal) * 100 + index as u64);
+        for (workload, &workload_id) in Workload::ALL.into_iter().zip(workloads) {
+            let what = format!(
+                "block {} of {}: {}, {}",
+                ordinal + 1,
+                self.plan.blocks,
+                configuration.name(),
+                workload.about().title
+            );
+            bench.step(control, &what);
+            let before = bench.snapshot();
+            let trial = self.visit(configuration, seed, control).run(workload)?;
+            stop_if_cancelled(control)?;
+            let observed = Observed { delta: bench.since(&before), trial };
+            store(bench, visit_id, workload_id, workload, &configuration, self.options.sessions, &observed)?;
+            proof.add(index, workload, observed);
+        }
+        Ok(())
+    }
+
+    fn conclude(&self, ids: &[i64], proof: &proof::Proof, bench: &mut Bench) -> Result<(), LabError> {
+        for (index, checks) in proof.checks(self.options.sessions, self.options.block.0).into_iter().enumerate() {
+            let name = self.configurations[index].name();
+            for (workload, check) in checks {
+                let subject = match workload {
+                    Some(workload) => format!("{name}: {}", workload.about().name),
+                    None => name.clone(),
+                };
+                bench.writer.check(&check_row("configuration", Some(ids[index]), &subject, &check))?;
+            }
+        }
+        for check in proof::run_checks(bench, self.files.data_bytes) {
+            bench.writer.check(&check_row("run", None, "", &check))?;
+        }
+        Ok(())
+    }
+}
+
+fn stop_if_cancelled(control: &Control<'_>) -> Result<(), LabError> {
+    if control.cancelled() { Err(LabError::Cancelled) } else { Ok(()) }
+}
+
+/// Standard deviation with n − 1.
+fn sd(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64).sqrt()
+}
+
+/// Makes one file of ours: preallocated, written, stamped, synced.
+fn make(
+    bench: &mut Bench,
+    control: &mut Control<'_>,
+    path: &std::path::Path,
+    bytes: u64,
+    block_bytes: u32,
+    file_id: u64,
+) -> Result<(), LabError> {
+    crate::target::make_file(path, bytes, block_bytes, file_id, bench.seed, control, &mut |control, done| {
+        let what = format!("writing {} of {} test data", Bytes(done), Bytes(bytes));
+        bench.step(control, &what);
+    })
+}
+
+/// The configurations that work here, and the log block that suits them all. What does not work is said, with the
+/// reason, and stands in the record.
+fn usable(
+    options: &Options,
+    files: &Files,
+    bench: &mut Bench,
+    control: &mut Control<'_>,
+) -> Result<(Vec<Configuration>, u32), LabError> {
+    let mut apis = Vec::new();
+    for api in Api::ALL {
+        if api == Api::Threads || !(options.apis.is_empty() || options.apis.contains(&api)) {
+            continue;
+        }
+        match api.available() {
+            Ok(()) => apis.push(api),
+            Err(error) => leave_out(bench, control, &format!("{api}"), &error.to_string())?,
+        }
+    }
+    let mut log_block_bytes = 4096;
+    let mut usable = Vec::new();
+    for configuration in Configuration::all(&apis) {
+        if !(options.modes.is_empty() || options.modes.contains(&configuration.mode)) {
+            continue;
+        }
+        let probe = File::open(&files.data, Access::for_mode(configuration.mode, true)).and_then(|file| {
+            if configuration.mode.direct() {
+                file.probe_direct()?;
+                log_block_bytes = log_block_bytes.max(file.alignment().length);
+            }
+            Ok(())
+        });
+        match probe {
+            Ok(()) => usable.push(configuration),
+            Err(error) => leave_out(bench, control, &configuration.name(), &error.to_string())?,
+        }
+    }
+    if usable.len() < 2 {
+        return Err(LabError::Target(format!(
+            "fewer than two configurations work in {}, so there is nothing to compare; the lines above say why",
+            options.directory.display()
+        )));
+    }
+    Ok((usable, log_block_bytes))
+}
+
+fn leave_out(bench: &mut Bench, control: &mut Control<'_>, what: &str, why: &str) -> Result<(), LabError> {
+    control.progress.say(&format!("Left out: {what}. {why}"));
+    bench.writer.event("left_out", &json!({ "configuration": what, "reason": why }))?;
+    Ok(())
+}
+
+/// One trial into the record.
+fn store(
+    bench: &mut Bench,
+    visit_id: i64,
+    workload_id: i64,
+    workload: Workload,
+    configuration: &Configuration,
+    sessions: u32,
+    observed: &Observed,
+) -> Result<(), LabError> {
+    let Observed { trial, delta } = observed;
+    let (threads, in_flight) = match workload {
+        Workload::ReadColdOne | Workload::CommitOne => (1, 1),
+        Workload::GrowthWrite | Workload::GrowthScanCold | Workload::GrowthScanWarm => {
+            (1, configuration.bulk_depth())
+        }
+        Workload::Writers => configuration.writers(),
+        _ => (sessions, sessions),
+    };
+    let reads = workload.reads_only();
+    let steady = (trial.slices.len() >= 4)
+        .then(|| stats::steady::assess(&trial.slice_rates(), 0.1, crate::DELTA).class.to_string());
+    let phase = bench.writer.phase(&PhaseRow {
+        visit_id,
+        workload_id,
+        kind: "measure".into(),
+        threads,
+        in_flight,
+        start_ns: trial.window.start.0,
+        end_ns: trial.window.end.0,
+        ops: trial.ops,
+        bytes: trial.bytes,
+        errors: trial.errors,
+        latency_sum_ns: trial.histogram.sum(),
+        seconds: trial.seconds(),
+        rate: workload.rate(trial),
+        metric: workload.about().metric.into(),
+        steady_class: steady,
+        drift_percent_per_minute: None,
+        in_flight_mean: trial.in_flight_mean,
+        submit_share: trial.submit_share,
+        cpu_ns: trial.cpu_ns,
+        proof: Some(trial.flags.clone()),
+        device_ops: if reads { delta.device_reads } else { delta.device_writes },
+        device_bytes: if reads { delta.device_read_bytes } else { delta.device_write_bytes },
+    })?;
+    let rows: Vec<_> = trial.slices.iter().map(|slice| interval_row(workload.about().name, slice)).collect();
+    bench.writer.intervals(phase, &rows)?;
+    bench.writer.histogram(phase, workload.about().name, &trial.histogram.encode())?;
+    Ok(())
+}
+
+/// One slice as a row of the record.
+pub fn interval_row(op_class: &str, slice: &crate::load::Slice) -> IntervalRow {
+    IntervalRow {
+        t_ns: slice.t.0,
+        op_class: op_class.into(),
+        ops: slice.ops,
+        bytes: slice.bytes,
+        lat_sum_ns: slice.latency_sum_ns,
+        lat_max_ns: slice.latency_max_ns,
+        errors: slice.errors,
+    }
+}

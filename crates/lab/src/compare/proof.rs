@@ -1,0 +1,176 @@
+//! Does it hold together? All trials of a configuration, held against the device's counters.
+
+use super::configuration::Configuration;
+use super::visit::Workload;
+use crate::bench::Bench;
+use crate::evidence::{Delta, Observed};
+use stats::check::{self, Check, Severity, Status};
+use stats::histogram::Histogram;
+
+/// Sums over all trials of one configuration under one workload.
+#[derive(Clone, Default)]
+struct Sums {
+    trials: u32,
+    ops: u64,
+    seconds: f64,
+    requests: u64,
+    request_bytes: u64,
+    errors: u64,
+    first_error: Option<String>,
+    verified: u64,
+    wrong: u64,
+    histogram: Histogram,
+    submit_share: f64,
+    completed_at_submit: Option<f64>,
+    delta: Delta,
+}
+
+/// The evidence so far: `sums[configuration][workload]`.
+pub struct Proof {
+    configurations: Vec<Configuration>,
+    sums: Vec<Vec<Sums>>,
+}
+
+impl Proof {
+    /// Nothing yet.
+    pub fn new(configurations: &[Configuration]) -> Self {
+        let sums = vec![vec![Sums::default(); Workload::ALL.len()]; configurations.len()];
+        Self { configurations: configurations.to_vec(), sums }
+    }
+
+    /// Adds a trial of `workload` under configuration `index`.
+    pub fn add(&mut self, index: usize, workload: Workload, observed: Observed) {
+        let sums = &mut self.sums[index][workload as usize];
+        let Observed { trial, delta } = observed;
+        sums.ops += trial.ops;
+        sums.seconds += trial.seconds();
+        sums.requests += trial.requests;
+        sums.request_bytes += trial.request_bytes;
+        sums.errors += trial.errors;
+        sums.verified += trial.verified;
+        sums.wrong += trial.wrong;
+        sums.histogram.merge(&trial.histogram);
+        sums.first_error = sums.first_error.take().or(trial.first_error);
+        let n = f64::from(sums.trials);
+        let mean = |old: f64, new: f64| (old * n + new) / (n + 1.0);
+        sums.submit_share = mean(sums.submit_share, trial.submit_share.unwrap_or(0.0));
+        if let Some(share) = trial.completed_at_submit_share {
+            sums.completed_at_submit = Some(mean(sums.completed_at_submit.unwrap_or(0.0), share));
+        }
+        if sums.trials == 0 {
+            sums.delta = delta;
+        } else {
+            sums.delta.add(&delta);
+        }
+        sums.trials += 1;
+    }
+
+    /// The checks of each configuration, in its order; `None` instead of a workload: of the configuration as a whole.
+    pub fn checks(&self, sessions: u32, block_bytes: u64) -> Vec<Vec<(Option<Workload>, Check)>> {
+        self.configurations
+            .iter()
+            .zip(&self.sums)
+            .map(|(configuration, sums)| {
+                let mut checks = Vec::new();
+                if configuration.mode.asynchronous() {
+                    checks.push((None, really_asynchronous(configuration, &sums[Workload::Writers as usize])));
+                }
+                for workload in Workload::ALL {
+                    let sums = &sums[workload as usize];
+                    if sums.trials > 0 {
+                        let of_one = workload_checks(configuration, workload, sums, sessions, block_bytes);
+                        checks.extend(of_one.into_iter().map(|check| (Some(workload), check)));
+                    }
+                }
+                checks
+            })
+            .collect()
+    }
+}
+
+fn workload_checks(
+    configuration: &Configuration,
+    workload: Workload,
+    sums: &Sums,
+    sessions: u32,
+    block_bytes: u64,
+) -> Vec<Check> {
+    let mut checks = vec![
+        check::errors(sums.errors, sums.first_error.as_deref()),
+        check::steal(sums.delta.steal_share, None),
+    ];
+    if sums.verified > 0 {
+        checks.push(check::wrong_data(sums.verified, sums.wrong, "the stamp in the block"));
+    }
+    let rate = sums.ops as f64 / sums.seconds.max(1e-9);
+    let in_flight = match workload {
+        Workload::ReadColdOne => Some(1),
+        Workload::ReadCold | Workload::ReadCached => Some(sessions),
+        Workload::Writers => Some(configuration.writers().1),
+        _ => None,
+    };
+    if let Some(in_flight) = in_flight {
+        checks.push(check::little_own(rate, sums.histogram.mean(), f64::from(in_flight)));
+    }
+    // A page cache may serve a cached mode where the workload is about the page cache; anywhere else each byte must be
+    // seen by the device. Bulk requests are split and merged on the way, so bytes are counted, not requests.
+    if workload.reads_only() && (configuration.mode.direct() || !workload.cache_intended()) {
+        let single = !matches!(workload, Workload::GrowthScanCold | Workload::GrowthScanWarm);
+        let exact = single && (configuration.mode.direct() || block_bytes == 4096);
+        checks.push(if exact {
+            check::funnel_ops(sums.requests, sums.delta.device_reads, 1.0)
+        } else {
+            check::funnel_bytes(sums.request_bytes, sums.delta.device_read_bytes)
+        });
+    }
+    if !workload.reads_only() && workload != Workload::Mixed {
+        // The file system's journal writes more than we ask; only fewer bytes than we ask would be a lie.
+        let device = sums.delta.device_write_bytes.map(|bytes| bytes.min(sums.request_bytes));
+        checks.push(check::funnel_bytes(sums.request_bytes, device));
+    }
+    checks
+}
+
+/// The author's open question in case `syscalls`: is it really asynchronous without O_DIRECT?
+fn really_asynchronous(configuration: &Configuration, writers: &Sums) -> Check {
+    let name = configuration.name();
+    let base = Check {
+        id: "X1",
+        title: "really asynchronous",
+        severity: Severity::Context,
+        status: Status::NotApplicable,
+        value: writers.completed_at_submit,
+        threshold: "at most 50 % of the writes complete inside submit",
+        evidence: format!("{name}: this run did not observe its submit calls"),
+    };
+    let Some(share) = writers.completed_at_submit else { return base };
+    let (share_percent, submit_percent) = (share * 100.0, writers.submit_share * 100.0);
+    if share > 0.5 {
+        Check {
+            status: Status::Warn,
+            evidence: format!(
+                "{name} is asynchronous in name only: {share_percent:.0} % of the batched writes were already done when submit \
+                 returned, and the writer spent {submit_percent:.0} % of its time inside that call"
+            ),
+            ..base
+        }
+    } else {
+        Check {
+            status: Status::Pass,
+            evidence: format!(
+                "{name}: {share_percent:.0} % of the batched writes were already done when submit returned; the writer spent \
+                 {submit_percent:.0} % of its time inside submit"
+            ),
+            ..base
+        }
+    }
+}
+
+/// Checks of the run as a whole.
+pub fn run_checks(bench: &Bench, data_bytes: u64) -> Vec<Check> {
+    let file_system = bench.storage.mount.as_ref().map_or("unknown", |m| m.fs_type.as_str());
+    vec![
+        check::memory_file_system(file_system),
+        check::size_against_caches(data_bytes, host::facts::memory_total()),
+    ]
+}

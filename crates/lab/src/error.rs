@@ -1,0 +1,34 @@
+//! Why a run could not go on.
+
+use thiserror::Error;
+
+/// An error of the laboratory. Each message says what was seen, the likely cause and what to type.
+#[derive(Debug, Error)]
+pub enum LabError {
+    /// The user asked to stop; what was finished is in the record.
+    #[error("stopped on request; what was finished is in the record")]
+    Cancelled,
+    /// The target cannot be used as asked.
+    #[error("{0}")]
+    Target(String),
+    /// Storage refused.
+    #[error(transparent)]
+    Io(#[from] io::IoError),
+    /// The system refused.
+    #[error(transparent)]
+    Host(#[from] host::HostError),
+    /// The record could not be written.
+    #[error(transparent)]
+    Record(#[from] record::RecordError),
+    /// The load generator could not run.
+    #[error(transparent)]
+    Load(#[from] crate::load::LoadError),
+    /// A workload thread met an error that spoils its trial.
+    #[error("{workload}: {reason}")]
+    Workload {
+        /// Which workload.
+        workload: &'static str,
+        /// What the thread saw.
+        reason: String,
+    },
+}

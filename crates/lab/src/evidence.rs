@@ -1,0 +1,141 @@
+//! The other side of every number: what the device, the CPU and the kernel counted meanwhile.
+
+use crate::workload::Trial;
+use host::counters::Snapshot;
+use record::CheckRow;
+use stats::check::{self, Check};
+use units::Nanos;
+
+/// What changed between two snapshots, summed over the devices that count our requests. `None`: source absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Delta {
+    /// Completed reads and writes of the device.
+    pub device_reads: Option<u64>,
+    /// See `device_reads`.
+    pub device_writes: Option<u64>,
+    /// Bytes read and written by the device.
+    pub device_read_bytes: Option<u64>,
+    /// See `device_read_bytes`.
+    pub device_write_bytes: Option<u64>,
+    /// Milliseconds × requests in the device's queue: its slope is the mean queue size.
+    pub device_queue_ms: Option<u64>,
+    /// Milliseconds spent by all reads in the device.
+    pub device_read_ms: Option<u64>,
+    /// Time between the snapshots.
+    pub elapsed: Nanos,
+    /// Flush requests completed by the device.
+    pub device_flushes: Option<u64>,
+    /// Bytes that this process read from and wrote to storage, as the kernel accounts them.
+    pub own_read_bytes: Option<u64>,
+    /// See `own_read_bytes`.
+    pub own_write_bytes: Option<u64>,
+    /// Share of CPU time stolen by the hypervisor.
+    pub steal_share: Option<f64>,
+    /// Share of CPU time not idle.
+    pub cpu_busy_share: Option<f64>,
+}
+
+impl Delta {
+    /// Later minus earlier.
+    pub fn between(before: &Snapshot, after: &Snapshot) -> Self {
+        let disks = |field: fn(&host::counters::DiskCounters) -> u64| {
+            let pairs: Vec<_> =
+                after.disks.iter().filter_map(|(name, b)| before.disks.get(name).map(|a| (a, b))).collect();
+            (!pairs.is_empty()).then(|| pairs.iter().map(|(a, b)| field(b).saturating_sub(field(a))).sum::<u64>())
+        };
+        let own = |field: fn(&host::counters::OwnIo) -> u64| match (&before.own_io, &after.own_io) {
+            (Some(a), Some(b)) => Some(field(b).saturating_sub(field(a))),
+            _ => None,
+        };
+        let cpu = match (&before.cpu, &after.cpu) {
+            (Some(a), Some(b)) => host::counters::cpu_shares(a, b),
+            _ => None,
+        };
+        Self {
+            device_reads: disks(|d| d.reads),
+            device_writes: disks(|d| d.writes),
+            device_read_bytes: disks(|d| d.sectors_read * 512),
+            device_write_bytes: disks(|d| d.sectors_written * 512),
+            device_queue_ms: disks(|d| d.weighted_ms),
+            device_read_ms: disks(|d| d.read_ms),
+            elapsed: after.t - before.t,
+            device_flushes: flushes(before, after),
+            own_read_bytes: own(|o| o.read_bytes),
+            own_write_bytes: own(|o| o.write_bytes),
+            steal_share: cpu.map(|shares| shares.steal),
+            cpu_busy_share: cpu.map(|shares| shares.busy),
+        }
+    }
+
+    /// Mean requests in the device, and the mean latency of a read there, nanoseconds: the device's own view.
+    pub fn device_view(&self) -> Option<(f64, f64)> {
+        let (queue_ms, read_ms, reads) = (self.device_queue_ms?, self.device_read_ms?, self.device_reads?);
+        (reads > 0 && self.elapsed.0 > 0)
+            .then(|| (queue_ms as f64 * 1e6 / self.elapsed.0 as f64, read_ms as f64 * 1e6 / reads as f64))
+    }
+
+    /// Adds another trial's evidence; what is unknown in one is unknown in the sum.
+    pub fn add(&mut self, other: &Self) {
+        let sum = |a: &mut Option<u64>, b: Option<u64>| *a = a.zip(b).map(|(a, b)| a + b);
+        sum(&mut self.device_reads, other.device_reads);
+        sum(&mut self.device_writes, other.device_writes);
+        sum(&mut self.device_read_bytes, other.device_read_bytes);
+        sum(&mut self.device_write_bytes, other.device_write_bytes);
+        sum(&mut self.device_queue_ms, other.device_queue_ms);
+        sum(&mut self.device_read_ms, other.device_read_ms);
+        self.elapsed += other.elapsed;
+        sum(&mut self.device_flushes, other.device_flushes);
+        sum(&mut self.own_read_bytes, other.own_read_bytes);
+        sum(&mut self.own_write_bytes, other.own_write_bytes);
+        let most = |a: &mut Option<f64>, b: Option<f64>| *a = a.zip(b).map(|(a, b)| a.max(b));
+        most(&mut self.steal_share, other.steal_share);
+        most(&mut self.cpu_busy_share, other.cpu_busy_share);
+    }
+}
+
+/// Flushes that the disks completed; unknown as soon as one of them does not count flushes.
+fn flushes(before: &Snapshot, after: &Snapshot) -> Option<u64> {
+    let grown = after.disks.iter().map(|(name, b)| Some(b.flushes?.saturating_sub(before.disks.get(name)?.flushes?)));
+    let grown: Vec<Option<u64>> = grown.collect();
+    if grown.is_empty() { None } else { grown.into_iter().sum() }
+}
+
+/// A trial and what was counted while it ran.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// Our side.
+    pub trial: Trial,
+    /// The other side.
+    pub delta: Delta,
+}
+
+/// A check of the catalogue as a row of the record.
+pub fn check_row(scope: &str, scope_id: Option<i64>, subject: &str, check: &Check) -> CheckRow {
+    CheckRow {
+        scope: scope.into(),
+        scope_id,
+        subject: subject.into(),
+        check_id: check.id.into(),
+        title: check.title.into(),
+        severity: check.severity.to_string(),
+        status: check.status.to_string(),
+        value: check.value,
+        threshold: check.threshold.into(),
+        evidence: check.evidence.clone(),
+    }
+}
+
+/// The checks that every read trial of ours must pass, whatever the target.
+///
+/// `in_flight`: what was asked for. `requests`, `bytes`: handed to storage between the snapshots of `delta`.
+pub fn read_checks(observed: &Observed, in_flight: u32, requests: u64, bytes: u64) -> Vec<Check> {
+    let Observed { trial, delta } = observed;
+    vec![
+        check::little_own(trial.rate(), trial.histogram.mean(), f64::from(in_flight)),
+        check::funnel_ops(requests, delta.device_reads, 1.0),
+        check::funnel_bytes(bytes, delta.device_read_bytes),
+        check::wrong_data(trial.verified, trial.wrong, "stamp"),
+        check::steal(delta.steal_share, None),
+        check::errors(trial.errors, trial.first_error.as_deref()),
+    ]
+}

@@ -1,0 +1,182 @@
+//! What can be typed, and the help that teaches it.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use units::Bytes;
+
+/// Which storage set-up should this database run on? Measured, doubted, decided.
+#[derive(Parser)]
+#[command(name = "redoubt", version, about, long_about = None, disable_help_subcommand = true,
+    after_help = "Files that Redoubt makes are its own, in a new directory, and are removed at the end. Nothing else is written.\n\
+                  Ctrl-C stops within a second and keeps what was measured; `redoubt cleanup` undoes what a killed run left.")]
+pub struct Cli {
+    /// What to do; without it a short guide is printed.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// The commands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// The main job: which I/O mode should the database use here? 4 to 5 minutes.
+    Compare(Compare),
+    /// How much can this storage do? IOPS, MB/s, latency, redo writes, the knee. 3 minutes.
+    Calibrate(Calibrate),
+    /// Look before measuring: health, honest fsync, scheduler, mount options, noise, limits.
+    Doctor(Doctor),
+    /// Show finished runs again: terminal, HTML, JSON, CSV; two or more side by side.
+    Report(Report),
+    /// What can be asked, and the command for it.
+    Cases,
+    /// Undo what a killed run left: files, loop devices, mounts, settings.
+    Cleanup(Cleanup),
+    /// Print shell completions.
+    Completions {
+        /// For which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff): redoubt man | man -l -
+    Man,
+}
+
+/// Options of `compare`.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    redoubt compare                           the I/O modes, in the current directory\n  \
+    redoubt compare --dir /data --minutes 15  on other storage, seeing smaller differences\n  \
+    redoubt compare --modes none,setall       two modes only, decided sooner\n  \
+    redoubt compare --read-share 0.7 --hit-ratio 0.98   weighted for your own mix")]
+pub struct Compare {
+    /// Directory on the storage in question.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+    /// Time budget in minutes; more time sees smaller differences.
+    #[arg(long, default_value_t = 4.5)]
+    pub minutes: f64,
+    /// Size of the data file, such as 512m or 8g [default: 1g, or less on a small file system].
+    #[arg(long)]
+    pub size: Option<Bytes>,
+    /// Concurrent database sessions.
+    #[arg(long, default_value_t = 10)]
+    pub sessions: u32,
+    /// Database block size.
+    #[arg(long, default_value = "8k")]
+    pub block: Bytes,
+    /// Share of reads among your database's block accesses, 0 to 1.
+    #[arg(long, default_value_t = 0.9)]
+    pub read_share: f64,
+    /// Your database's buffer cache hit ratio, 0 to 1.
+    #[arg(long, default_value_t = 0.9)]
+    pub hit_ratio: f64,
+    /// Only these I/O modes: none, asynch, directio, setall, concurrent.
+    #[arg(long, value_delimiter = ',', value_name = "MODE,…")]
+    pub modes: Vec<io::IoMode>,
+    /// Only these APIs for the asynchronous modes: io_uring, libaio.
+    #[arg(long, value_delimiter = ',', value_name = "API,…")]
+    pub api: Vec<io::Api>,
+    /// Options of every run.
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// Options of `calibrate`.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    redoubt calibrate /data               makes its own file there, measures reads, writes and redo\n  \
+    redoubt calibrate /data/big.dbf       an existing file: only read\n  \
+    redoubt calibrate /dev/sdb            a device: only read\n  \
+    redoubt calibrate /dev/sdb --destroy /dev/sdb   also written; ALL ITS DATA IS LOST")]
+pub struct Calibrate {
+    /// Directory, existing file (only read) or block device (only read).
+    #[arg(default_value = ".")]
+    pub target: PathBuf,
+    /// About 40 s; the maximum is then a lower bound.
+    #[arg(long, conflicts_with = "thorough")]
+    pub quick: bool,
+    /// About 15 minutes; the constants of the method in full.
+    #[arg(long)]
+    pub thorough: bool,
+    /// Highest acceptable mean latency of a single-block read, milliseconds (Oracle's max_latency).
+    #[arg(long, default_value_t = 20.0, value_name = "MS")]
+    pub max_latency: f64,
+    /// Database block size.
+    #[arg(long, default_value = "8k")]
+    pub block: Bytes,
+    /// Size of our own file, or how much of a file or device is used [default: 1g in a directory, else all].
+    #[arg(long)]
+    pub size: Option<Bytes>,
+    /// Sessions of the group commit figures.
+    #[arg(long, default_value_t = 10)]
+    pub sessions: u32,
+    /// Overwrite this block device; type the target's full name again.
+    #[arg(long, value_name = "DEVICE")]
+    pub destroy: Option<PathBuf>,
+    /// Options of every run.
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// Options that every measuring command has.
+#[derive(Args)]
+pub struct RunOptions {
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Repeat the random choices of an earlier run.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Where the record goes [default: the directory that `redoubt report` looks in].
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+}
+
+/// Options of `doctor`.
+#[derive(Args)]
+pub struct Doctor {
+    /// Directory, file or device to look at.
+    #[arg(default_value = ".")]
+    pub path: PathBuf,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `report`.
+#[derive(Args)]
+#[command(after_help = "RUN is a record's path, the beginning of its name, or `last`.\n\nExamples:\n  \
+    redoubt report last\n  redoubt report old.redoubt new.redoubt --html both.html\n  redoubt report last --csv tables/")]
+pub struct Report {
+    /// The runs; none: list them.
+    pub runs: Vec<String>,
+    /// Write the page here; one self-contained file.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write every table of the record as CSV into this directory (one run).
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
+}
+
+/// What `report` prints.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For the terminal.
+    Text,
+    /// Verdicts, figures and doubts.
+    Json,
+    /// The whole record, all rows.
+    Raw,
+}
+
+/// Options of `cleanup`.
+#[derive(Args)]
+pub struct Cleanup {
+    /// Only say what would be undone.
+    #[arg(long)]
+    pub dry_run: bool,
+}

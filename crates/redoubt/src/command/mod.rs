@@ -1,0 +1,126 @@
+//! One file per command.
+
+mod calibrate;
+mod cases;
+mod cleanup;
+mod compare;
+mod doctor;
+mod report;
+
+use crate::cli::{Cli, Command, RunOptions};
+use crate::progress::Screen;
+use crate::stop;
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use lab::compare::Finished;
+use lab::control::Control;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Does what was typed.
+///
+/// # Errors
+/// What the user should read.
+pub fn run(cli: Cli) -> Result<ExitCode> {
+    match cli.command {
+        None => {
+            anstream::println!("{GUIDE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Compare(options)) => compare::run(options),
+        Some(Command::Calibrate(options)) => calibrate::run(options),
+        Some(Command::Doctor(options)) => doctor::run(&options),
+        Some(Command::Report(options)) => report::run(&options),
+        Some(Command::Cases) => {
+            cases::run();
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Cleanup(options)) => Ok(cleanup::run(&options)),
+        Some(Command::Completions { shell }) => {
+            clap_complete::generate(shell, &mut Cli::command(), "redoubt", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Man) => {
+            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+const GUIDE: &str = "\
+Redoubt tells you which storage set-up your database should run on, and proves it.
+
+Three commands to try, in the directory of your database's storage:
+
+  redoubt doctor       look first: what would spoil a measurement?       10 s
+  redoubt compare      which I/O mode should the database use here?   4-5 min
+  redoubt calibrate    how much can this storage do, and where is the knee?  3 min
+
+Nothing is overwritten that Redoubt did not create. More: redoubt --help, redoubt cases";
+
+/// The command as it was typed, for the record.
+fn command_line() -> String {
+    std::env::args().collect::<Vec<_>>().join(" ")
+}
+
+/// Runs `measure` with progress and Ctrl-C, then shows the result of its record.
+fn measured(
+    options: &RunOptions,
+    measure: impl FnOnce(&mut Control<'_>) -> Result<Finished, lab::LabError>,
+) -> Result<ExitCode> {
+    let cancel = stop::on_signal()?;
+    let mut screen = Screen::new(options.quiet || options.json);
+    let result = measure(&mut Control { cancel: &cancel, progress: &mut screen });
+    screen.clear();
+    let finished = result?;
+    show(&finished, options.json)?;
+    Ok(if finished.interrupted { ExitCode::from(stop::INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+/// The result on the terminal, and the page beside the record.
+fn show(finished: &Finished, json: bool) -> Result<()> {
+    let reader = [record::Reader::open(&finished.record)?];
+    let page = finished.record.with_extension("html");
+    if finished.interrupted {
+        anstream::eprintln!(
+            "Stopped on request. What was finished is shown and kept; everything of ours is removed."
+        );
+    }
+    let html = ::report::html(&reader);
+    if let Ok(html) = &html {
+        std::fs::write(&page, html).with_context(|| format!("cannot write the page {}", page.display()))?;
+    }
+    if json {
+        anstream::println!("{}", ::report::json(&reader)?);
+        return Ok(());
+    }
+    match ::report::terminal(&reader, width(), true) {
+        Ok(text) => anstream::println!("{text}"),
+        Err(error) if finished.interrupted => anstream::eprintln!("{error}"),
+        Err(error) => return Err(error.into()),
+    }
+    anstream::println!("Record: {}", finished.record.display());
+    if html.is_ok() {
+        anstream::println!("Report: {}", page.display());
+    }
+    Ok(())
+}
+
+/// Width to write for: the terminal's, at most 110 columns, 80 when it is not a terminal.
+fn width() -> usize {
+    terminal_size::terminal_size().map_or(80, |(w, _)| usize::from(w.0).clamp(60, 110))
+}
+
+/// Writes `text` to a new file; an existing one is not overwritten unless Redoubt's own page is replaced.
+fn write_new(path: &Path, text: &str) -> Result<()> {
+    use std::io::Write;
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create_new(true).open(path).with_context(|| {
+            format!(
+                "cannot create {}; an existing file is not overwritten, so give a new name",
+                path.display()
+            )
+        })?;
+    file.write_all(text.as_bytes())?;
+    Ok(())
+}
