@@ -34,7 +34,7 @@ impl fmt::Display for Bytes {
         for (name, shift) in UNITS {
             let one = 1u64 << shift;
             if self.0 >= one {
-                return if self.0 % one == 0 {
+                return if self.0.is_multiple_of(one) {
                     write!(f, "{} {name}", self.0 >> shift)
                 } else {
                     write!(f, "{:.1} {name}", self.0 as f64 / one as f64)
@@ -78,7 +78,9 @@ mod tests {
 
     #[test]
     fn parses_what_people_type() {
-        for (text, bytes) in [("8k", 8192), ("8 KiB", 8192), ("1.5g", 3 << 29), ("4096", 4096), ("2TiB", 2 << 40)] {
+        for (text, bytes) in
+            [("8k", 8192), ("8 KiB", 8192), ("1.5g", 3 << 29), ("4096", 4096), ("2TiB", 2 << 40)]
+        {
             assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
         }
         for text in ["", "k", "8x", "-1", "1e99"] {
@@ -88,7 +90,9 @@ mod tests {
 
     #[test]
     fn prints_what_people_read() {
-        for (bytes, text) in [(0, "0 B"), (512, "512 B"), (8192, "8 KiB"), (3 << 29, "1.5 GiB"), (1 << 40, "1 TiB")] {
+        for (bytes, text) in
+            [(0, "0 B"), (512, "512 B"), (8192, "8 KiB"), (3 << 29, "1.5 GiB"), (1 << 40, "1 TiB")]
+        {
             assert_eq!(Bytes(bytes).to_string(), text);
         }
     }
