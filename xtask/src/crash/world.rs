@@ -1,0 +1,101 @@
+//! What a run might have changed on the machine, read before and after.
+
+use std::collections::BTreeMap;
+use std::fs::{read_dir, read_to_string};
+use std::path::Path;
+
+/// Settings and objects by name.
+pub struct World(BTreeMap<String, String>);
+
+/// Block queue settings that factors of a comparison may change.
+const QUEUE: [&str; 6] =
+    ["scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "rq_affinity", "wbt_lat_usec"];
+
+impl World {
+    /// As it is now.
+    pub fn now() -> Self {
+        let mut world = BTreeMap::new();
+        for line in read_to_string("/proc/self/mountinfo").unwrap_or_default().lines() {
+            world.insert(
+                format!("mount {}", line.split(' ').nth(4).unwrap_or_default()),
+                "is mounted".to_owned(),
+            );
+        }
+        for device in names("/sys/block") {
+            if let Ok(file) = read_to_string(format!("/sys/block/{device}/loop/backing_file")) {
+                world.insert(format!("loop device {device}"), format!("over {}", file.trim()));
+            }
+            for setting in QUEUE {
+                if let Ok(value) = read_to_string(format!("/sys/block/{device}/queue/{setting}")) {
+                    world.insert(format!("{device} {setting}"), value.trim().to_owned());
+                }
+            }
+        }
+        control_groups(Path::new("/sys/fs/cgroup"), 0, &mut world);
+        Self(world)
+    }
+
+    /// What is new, gone or changed in `after`, one sentence each. Only our own new mounts and groups count: others may come and
+    /// go on a living machine.
+    pub fn differences(&self, after: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (name, value) in &after.0 {
+            match self.0.get(name) {
+                None if name.contains("redoubt") || value.contains("redoubt") => {
+                    found.push(format!("{name}: left ({value})"))
+                }
+                Some(old) if old != value => found.push(format!("{name}: was {old:?}, is {value:?}")),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// Control groups with our name, v1 and v2, a few levels deep.
+fn control_groups(folder: &Path, depth: u32, world: &mut BTreeMap<String, String>) {
+    if depth > 4 {
+        return;
+    }
+    for entry in read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.is_symlink() {
+            if entry.file_name().to_string_lossy().contains("redoubt") {
+                world.insert(format!("control group {}", path.display()), "exists".to_owned());
+            }
+            control_groups(&path, depth + 1, world);
+        }
+    }
+}
+
+fn names(folder: &str) -> Vec<String> {
+    let entries = read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Files and folders below `folder`, at any depth.
+pub fn files_below(folder: &Path) -> usize {
+    let entries = read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|e| 1 + if e.path().is_dir() { files_below(&e.path()) } else { 0 }).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn world(pairs: &[(&str, &str)]) -> World {
+        World(pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+    }
+
+    #[test]
+    fn sees_what_is_left_and_what_changed() {
+        let before = world(&[("vda scheduler", "[none] bfq"), ("mount /", "is mounted")]);
+        let after = world(&[
+            ("vda scheduler", "none [bfq]"),
+            ("mount /mnt/redoubt-x", "is mounted"),
+            ("mount /y", "is mounted"),
+        ]);
+        assert_eq!(before.differences(&after).len(), 2);
+        assert!(before.differences(&before).is_empty());
+    }
+}
