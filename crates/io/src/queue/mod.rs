@@ -124,6 +124,19 @@ impl QueueCounters {
         self.submit_ns as f64 * self.submit_calls as f64 / self.observed_calls as f64
     }
 
+    /// What happened after `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            submit_calls: self.submit_calls - earlier.submit_calls,
+            submitted: self.submitted - earlier.submitted,
+            reap_calls: self.reap_calls - earlier.reap_calls,
+            observed_calls: self.observed_calls - earlier.observed_calls,
+            observed_requests: self.observed_requests - earlier.observed_requests,
+            completed_at_submit: self.completed_at_submit - earlier.completed_at_submit,
+            submit_ns: self.submit_ns - earlier.submit_ns,
+        }
+    }
+
     pub(crate) fn count_submit(&mut self, requests: u32) {
         self.submit_calls += 1;
         self.submitted += u64::from(requests);

@@ -34,6 +34,10 @@ struct WaitArgument {
     timespec: u64,
 }
 
+/// `struct __kernel_timespec`. Only with a timeout for the whole does the kernel go on to wait for one completion when the
+/// patience is over; without one it gives up with `ETIME` (io_uring.c, `io_cqring_min_timer_wakeup`).
+static LONGEST_WAIT: [i64; 2] = [10, 0];
+
 /// `struct io_uring_rsrc_update`.
 #[repr(C)]
 struct RingUpdate {
@@ -299,7 +303,12 @@ impl UringQueue {
             return None;
         }
         let min_wait_us = self.patience.0.div_ceil(1000).min(u64::from(u32::MAX)) as u32;
-        Some(WaitArgument { sigmask: 0, sigmask_bytes: 0, min_wait_us, timespec: 0 })
+        Some(WaitArgument {
+            sigmask: 0,
+            sigmask_bytes: 0,
+            min_wait_us,
+            timespec: &raw const LONGEST_WAIT as u64,
+        })
     }
 
     /// Appends all completions that are in the ring; the result is how many.
@@ -319,7 +328,9 @@ impl UringQueue {
         while got < goal {
             let argument = self.wait_argument(goal - got);
             match self.ring.enter(0, goal - got, ENTER_GETEVENTS, argument.as_ref()) {
-                Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY) => got += self.drain(done),
+                Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY | libc::ETIME) => {
+                    got += self.drain(done)
+                }
                 Err(errno) => return Err(broken(errno)),
             }
             if got > 0 && argument.is_some() {
