@@ -36,6 +36,18 @@ pub(crate) fn run(
     package: &'static str,
     seconds: u64,
 ) -> Result<Output, HostError> {
+    run_with(Stdio::null(), program, arguments, package, seconds)
+}
+
+/// As [`run`], with its standard input: a program that changes the system gets the locked journal there
+/// ([`crate::journal::Journal::run`]).
+pub(crate) fn run_with(
+    stdin: Stdio,
+    program: &str,
+    arguments: &[&str],
+    package: &'static str,
+    seconds: u64,
+) -> Result<Output, HostError> {
     let mut command = program.to_owned();
     for argument in arguments {
         command.push(' ');
@@ -44,7 +56,7 @@ pub(crate) fn run(
     let mut child = Command::new(find(program))
         .args(arguments)
         .env("LC_ALL", "C")
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -117,10 +117,9 @@ pub(crate) fn remove(path: &Path, journal: &str) -> Result<CleanupResult, HostEr
         Err(Errno::LOOP | Errno::NOTDIR) => return Err(not_ours("it is no longer a directory")),
         Err(errno) => return Err(HostError::call("open", path, errno)),
     };
-    match marker_text(&directory, path)? {
-        Some(text) => remove_listed(path, &directory, &text, journal)?,
-        // Killed before the marker was made: only an empty directory goes.
-        None => {}
+    // Without a marker (killed before it was made) only an empty directory goes.
+    if let Some(text) = marker_text(&directory, path)? {
+        remove_listed(path, &directory, &text, journal)?;
     }
     match rustix::fs::unlinkat(CWD, path, AtFlags::REMOVEDIR) {
         Ok(()) => files::sync_directory(&files::parent(path)).map(|()| CleanupResult::Undone),

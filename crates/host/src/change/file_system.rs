@@ -2,8 +2,8 @@
 
 use crate::error::HostError;
 use crate::facts::{in_use, mounts};
+use crate::files;
 use crate::journal::{Journal, Step, Undo};
-use crate::{command, files};
 use std::path::{Path, PathBuf};
 
 /// A file system that this run mounted. The journal unmounts it.
@@ -22,7 +22,12 @@ pub struct MountedAt {
 ///
 /// # Errors
 /// [`HostError::InUse`], not root, or `mkfs.TYPE` is missing or fails.
-pub fn make_file_system(device: &Path, fs_type: &str, options: &[&str]) -> Result<(), HostError> {
+pub fn make_file_system(
+    journal: &Journal,
+    device: &Path,
+    fs_type: &str,
+    options: &[&str],
+) -> Result<(), HostError> {
     assert!(fs_type.chars().all(|c| c.is_ascii_alphanumeric()), "{fs_type:?} is the name of a file system");
     if !files::is_root() {
         return Err(HostError::needs_root(format!("making a file system on {}", device.display())));
@@ -39,7 +44,7 @@ pub fn make_file_system(device: &Path, fs_type: &str, options: &[&str]) -> Resul
     let target = checked.device.to_string_lossy();
     let quiet: &[&str] = if fs_type == "f2fs" { &[] } else { &["-q"] };
     let arguments: Vec<&str> = quiet.iter().chain(options).copied().chain([target.as_ref()]).collect();
-    command::run(&format!("mkfs.{fs_type}"), &arguments, package, 600)?.success().map(|_| ())
+    journal.run(&format!("mkfs.{fs_type}"), &arguments, package, 600).map(|_| ())
 }
 
 /// Mounts `device` on the empty directory `mount_point` with `options` (`noatime,data=writeback`; may be empty).
@@ -68,7 +73,7 @@ pub fn mount(
         arguments.extend(["-o", options]);
     }
     arguments.extend([source.as_ref(), target.as_ref()]);
-    match command::run("mount", &arguments, "mount", 60)?.success() {
+    match journal.run("mount", &arguments, "mount", 60) {
         Ok(_) => Ok(MountedAt { path, step }),
         Err(error) => {
             journal.undo(step)?;

@@ -62,7 +62,7 @@ pub fn loop_device(
         let path = PathBuf::from(free.trim());
         // The number must be in the journal before the device is made, so it is chosen here and not by the kernel.
         let step = journal.will(Undo::DetachLoop { device: path.clone(), backing: backing.clone() })?;
-        match attach(&path, &backing, direct_io, sector) {
+        match attach(journal, &path, &backing, direct_io, sector) {
             Ok(()) => return attached(journal, path, &backing, direct_io, step),
             Err(error) => {
                 journal.undo(step)?;
@@ -78,14 +78,20 @@ pub fn loop_device(
     Err(last)
 }
 
-fn attach(device: &Path, backing: &Path, direct_io: bool, sector: Option<u32>) -> Result<(), HostError> {
+fn attach(
+    journal: &Journal,
+    device: &Path,
+    backing: &Path,
+    direct_io: bool,
+    sector: Option<u32>,
+) -> Result<(), HostError> {
     let (device, backing) = (device.to_string_lossy(), backing.to_string_lossy());
     let direct = format!("--direct-io={}", if direct_io { "on" } else { "off" });
     let sector = sector.map(|bytes| format!("--sector-size={bytes}"));
     let mut arguments = vec![direct.as_str()];
     arguments.extend(sector.as_deref());
     arguments.extend([device.as_ref(), backing.as_ref()]);
-    command::run("losetup", &arguments, "util-linux", 20)?.success().map(|_| ())
+    journal.run("losetup", &arguments, "util-linux", 20).map(|_| ())
 }
 
 /// What was asked for must be in force: `losetup` only warns when direct I/O is refused.

@@ -146,7 +146,9 @@ pub fn in_use(path: &Path) -> Result<InUse, HostError> {
         Err(Errno::BUSY) if uses.iter().any(Use::is_busy) => {}
         Err(Errno::BUSY) => uses.push(Use::Exclusive),
         // Some sandboxes hide the disk they run on even from root. What is known to be busy needs no look inside.
-        Err(Errno::ACCESS | Errno::PERM) if uses.iter().any(Use::is_busy) => return Ok(InUse { device, uses }),
+        Err(Errno::ACCESS | Errno::PERM) if uses.iter().any(Use::is_busy) => {
+            return Ok(InUse { device, uses });
+        }
         Err(Errno::ACCESS | Errno::PERM) if !files::is_root() => {
             return Err(HostError::needs_root(format!("looking at {}", device.display())));
         }

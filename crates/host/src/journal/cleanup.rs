@@ -5,8 +5,12 @@ use super::line::{self, Entry};
 use crate::error::HostError;
 use crate::files;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use units::{Nanos, clock};
+
+/// 10 s in steps of 20 ms: longer than a `losetup` or the `mkfs` of a test disk, shorter than a person waits.
+const PATIENCE: u32 = 500;
 
 /// One undo, or one journal that was left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +51,8 @@ pub fn cleanup(dry_run: bool) -> Vec<CleanupLine> {
     cleanup_in(&super::folder(), dry_run)
 }
 
-/// As [`cleanup`], for the journals in `folder`.
-pub(super) fn cleanup_in(folder: &Path, dry_run: bool) -> Vec<CleanupLine> {
+/// As [`cleanup`], for the journals in `folder` ([`super::Journal::open_in`]).
+pub fn cleanup_in(folder: &Path, dry_run: bool) -> Vec<CleanupLine> {
     let journals = files::names(folder).into_iter().filter(|n| n.ends_with(".journal"));
     journals.flat_map(|name| one_journal(&folder.join(name), dry_run)).collect()
 }
@@ -66,16 +70,18 @@ fn one_journal(path: &Path, dry_run: bool) -> Vec<CleanupLine> {
             );
         }
     };
-    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+    if !locked(&file, path) {
         return say(
             "undo its changes",
-            CleanupResult::LeftAlone("its run, or another cleanup, is at work".into()),
+            CleanupResult::LeftAlone("its run, or a program that it started, is at work".into()),
         );
     }
-    let text = match files::read(path) {
-        Ok(text) => text + "\n",
-        Err(reason) => return say("read the journal", CleanupResult::Failed(reason)),
-    };
+    // Read through the locked handle: the name may have been removed by another cleanup since it was listed.
+    let mut bytes = Vec::new();
+    if let Err(e) = file.read_to_end(&mut bytes) {
+        return say("read the journal", CleanupResult::Failed(HostError::file("read", path, &e).to_string()));
+    }
+    let text = String::from_utf8_lossy(&bytes);
     let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
     let Some((id, identity)) = Identity::from_line(head) else {
         return torn_head(path, &text, dry_run);
@@ -84,7 +90,7 @@ fn one_journal(path: &Path, dry_run: bool) -> Vec<CleanupLine> {
     if let Some(reason) = left_alone(fate, &identity) {
         return say("undo its changes", CleanupResult::LeftAlone(reason));
     }
-    match line::open_entries(&whole_lines(path, body)) {
+    match line::open_entries(body) {
         Ok(entries) => undo(path, &mut file, &id, fate, &entries, dry_run),
         Err(number) => say(
             "undo its changes",
@@ -96,10 +102,22 @@ fn one_journal(path: &Path, dry_run: bool) -> Vec<CleanupLine> {
     }
 }
 
-/// [`files::read`] trims the end; whether the last line was whole is asked of the file itself.
-fn whole_lines(path: &Path, body: &str) -> String {
-    let ends_whole = std::fs::read(path).is_ok_and(|bytes| bytes.ends_with(b"\n"));
-    if ends_whole { body.to_owned() } else { body.trim_end_matches('\n').to_owned() }
+/// Takes the journal's lock. A dead run's last program (`mkfs`, `losetup`) or another cleanup may hold it for a moment
+/// and is waited for; a living run is not.
+fn locked(file: &File, path: &Path) -> bool {
+    for _ in 0..PATIENCE {
+        match file.try_lock() {
+            // File systems without locks: process number and start time decide alone.
+            Ok(()) | Err(TryLockError::Error(_)) => return true,
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let head = files::text(path).and_then(|t| Identity::from_line(t.lines().next()?));
+        if head.is_some_and(|(_, identity)| identity.fate() == Fate::Running) {
+            return false;
+        }
+        clock::sleep(Nanos::millis(20));
+    }
+    false
 }
 
 /// A head that is not whole means a kill before any change: nothing to undo, if nothing else is in the file.

@@ -9,18 +9,19 @@
 //!    undo first looks whether its change is there.
 //! 3. [`Journal::undo`] undoes and notes so. A kill between the two undoes twice, which is harmless for the same reason.
 //!
-//! [`cleanup`] does the same for journals whose process is gone. A lock on the file, held while the process lives, and
-//! its number, start time and boot say whether it is gone.
+//! [`cleanup`] does the same for journals whose process is gone. A lock on the file, held while the process or a program
+//! that it started to make a change lives, and its number, start time and boot say whether it is gone.
 
 mod cleanup;
 mod identity;
 mod line;
 mod undo;
 
-pub use cleanup::{CleanupLine, CleanupResult, cleanup};
+pub use cleanup::{CleanupLine, CleanupResult, cleanup, cleanup_in};
 pub use undo::Undo;
 pub(crate) use undo::loop_backing;
 
+use crate::command;
 use crate::error::HostError;
 use crate::files;
 use identity::Identity;
@@ -69,9 +70,33 @@ impl Journal {
     /// # Errors
     /// The state directory cannot be written; without a journal nothing may be changed.
     pub fn open(purpose: &str) -> Result<Self, HostError> {
-        let folder = folder();
-        make_folder(&folder)?;
-        open_in(&folder, purpose)
+        Self::open_in(&folder(), purpose)
+    }
+
+    /// As [`Journal::open`], in another folder, which is made when it is missing; [`cleanup_in`] finds it there.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn open_in(folder: &Path, purpose: &str) -> Result<Self, HostError> {
+        make_folder(folder)?;
+        let identity = Identity::own(purpose);
+        // The seed tells apart two journals of one process.
+        let id = format!("{}-{}-{:08x}", identity.pid, identity.start_ticks, Seed::draw().0 & 0xffff_ffff);
+        let (unborn, path) = (folder.join(format!("{id}.new")), folder.join(format!("{id}.journal")));
+        let file = OpenOptions::new().append(true).create_new(true).open(&unborn);
+        let file = file.map_err(|e| HostError::file("create", &unborn, &e))?;
+        // File systems without locks: process number and start time decide alone.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(HostError::NotOurs { path: unborn, why: "another process has locked it".into() });
+        }
+        let mut journal = Self { path: unborn.clone(), id, file, open: Vec::new(), finished: true };
+        journal.append(&identity.to_line(&journal.id))?;
+        // Only now does it get the name that cleanup looks for: it never sees a journal without lock and first line,
+        // and so never takes a starting run for a dead one.
+        std::fs::rename(&unborn, &path).map_err(|e| HostError::file("rename", &unborn, &e))?;
+        files::sync_directory(folder)?;
+        (journal.path, journal.finished) = (path, false);
+        Ok(journal)
     }
 
     /// The name that markers of our directories carry.
@@ -135,6 +160,20 @@ impl Journal {
         Ok(lines)
     }
 
+    /// Runs a program that changes the system, holding the journal's lock by its standard input. When we are killed
+    /// meanwhile, the program lives on and may make its change after us; cleanup then waits for the lock, and so for the
+    /// program, and finds the change. (Without this, one kill in ten left a loop device behind.)
+    pub(crate) fn run(
+        &self,
+        program: &str,
+        arguments: &[&str],
+        package: &'static str,
+        seconds: u64,
+    ) -> Result<String, HostError> {
+        let lock = self.file.try_clone().map_err(|e| HostError::file("share", &self.path, &e))?;
+        command::run_with(lock.into(), program, arguments, package, seconds)?.success()
+    }
+
     fn append(&mut self, line: &str) -> Result<(), HostError> {
         // One write call: the line is there whole or torn at its end, never mixed with another.
         let write = self.file.write_all(format!("{line}\n").as_bytes()).and_then(|()| self.file.sync_data());
@@ -150,27 +189,6 @@ impl Drop for Journal {
             let _ = self.undo_rest();
         }
     }
-}
-
-/// As [`Journal::open`], in a folder that exists.
-fn open_in(folder: &Path, purpose: &str) -> Result<Journal, HostError> {
-    let identity = Identity::own(purpose);
-    // The seed tells apart two journals of one process.
-    let id = format!("{}-{}-{:08x}", identity.pid, identity.start_ticks, Seed::draw().0 & 0xffff_ffff);
-    let path = folder.join(format!("{id}.journal"));
-    let file = OpenOptions::new().append(true).create_new(true).open(&path);
-    let file = file.map_err(|e| HostError::file("create", &path, &e))?;
-    match file.try_lock() {
-        // File systems without locks: process number and start time decide alone.
-        Ok(()) | Err(TryLockError::Error(_)) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(HostError::NotOurs { path, why: "another process has locked it".into() });
-        }
-    }
-    let mut journal = Journal { path, id, file, open: Vec::new(), finished: false };
-    journal.append(&identity.to_line(&journal.id))?;
-    files::sync_directory(folder)?;
-    Ok(journal)
 }
 
 fn make_folder(folder: &Path) -> Result<(), HostError> {

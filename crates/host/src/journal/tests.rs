@@ -1,6 +1,5 @@
 //! Kills at every step, and what cleanup finds then. `tests/kill.rs` does the same with real processes and devices.
 
-use super::cleanup::cleanup_in;
 use super::*;
 use crate::workspace::Workspace;
 use std::fs;
@@ -43,7 +42,7 @@ fn a_kill_after_any_step_leaves_nothing() {
     for kill_at in 0.. {
         let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(data.path().join("theirs"), "precious").unwrap();
-        let mut journal = open_in(state.path(), "test").unwrap();
+        let mut journal = Journal::open_in(state.path(), "test").unwrap();
         let path = journal.path.clone();
         let mut steps = 0;
         // A kill is a panic that unwinds the story, with the journal forgotten by its owner.
@@ -74,7 +73,7 @@ fn a_kill_after_any_step_leaves_nothing() {
 #[test]
 fn a_journal_torn_at_any_byte_is_read() {
     let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut journal = open_in(state.path(), "test").unwrap();
+    let mut journal = Journal::open_in(state.path(), "test").unwrap();
     let first = Workspace::create(data.path(), &mut journal).unwrap();
     let before = fs::read(&journal.path).unwrap().len();
     journal.will(Undo::RemoveFile(data.path().join("never-made"))).unwrap();
@@ -101,7 +100,7 @@ fn a_journal_torn_at_any_byte_is_read() {
 #[test]
 fn a_running_journal_is_left_alone() {
     let state = tempfile::tempdir().unwrap();
-    let journal = open_in(state.path(), "compare in /data").unwrap();
+    let journal = Journal::open_in(state.path(), "compare in /data").unwrap();
     let lines = cleanup_in(state.path(), false);
     assert!(matches!(&lines[..], [CleanupLine { result: CleanupResult::LeftAlone(_), .. }]), "{lines:?}");
     assert!(journal.path.exists());
@@ -112,7 +111,7 @@ fn a_running_journal_is_left_alone() {
 #[test]
 fn undo_all_goes_backwards_and_past_a_failure() {
     let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut journal = open_in(state.path(), "test").unwrap();
+    let mut journal = Journal::open_in(state.path(), "test").unwrap();
     for name in ["a", "b", "c"] {
         journal.will(Undo::RemoveFile(data.path().join(name))).unwrap();
     }
@@ -131,7 +130,7 @@ fn undo_all_goes_backwards_and_past_a_failure() {
 #[test]
 fn a_dropped_journal_undoes() {
     let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut journal = open_in(state.path(), "test").unwrap();
+    let mut journal = Journal::open_in(state.path(), "test").unwrap();
     story(data.path(), &mut journal, &mut || {});
     assert_eq!(files::names(data.path()).len(), 3);
     drop(journal);
@@ -143,7 +142,7 @@ fn nothing_that_exists_can_be_noted_for_removal() {
     let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let theirs = data.path().join("theirs");
     fs::write(&theirs, "precious").unwrap();
-    let mut journal = open_in(state.path(), "test").unwrap();
+    let mut journal = Journal::open_in(state.path(), "test").unwrap();
     assert!(matches!(journal.will(Undo::RemoveFile(theirs.clone())), Err(HostError::AlreadyThere { .. })));
     drop(journal);
     assert!(theirs.exists());
