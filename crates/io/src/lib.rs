@@ -16,6 +16,8 @@ pub mod prepare;
 mod queue;
 pub mod sim;
 pub mod stamp;
+#[cfg(test)]
+mod testing;
 pub mod thread;
 
 pub use buffer::Buffer;

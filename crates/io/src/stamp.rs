@@ -203,3 +203,90 @@ fn verify_first(block: &[u8], file_id: u64, offset: u64, generation: Option<u64>
     }
     Ok(stamp)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::sync::LazyLock;
+
+    const STAMP: Stamp = Stamp { file_id: 7, offset: 8192 * 3, generation: 5 };
+
+    fn filled(bytes: usize, stamp: Stamp) -> Vec<u8> {
+        static STAMPER: LazyLock<Stamper> = LazyLock::new(|| Stamper::new(Seed(1)));
+        let mut block = vec![0; bytes];
+        STAMPER.fill(&mut block, stamp);
+        block
+    }
+
+    #[test]
+    fn what_was_filled_verifies() {
+        for bytes in [HEADER_BYTES, 512, 4096, 8192, 1 << 20] {
+            let block = filled(bytes, STAMP);
+            assert_eq!(verify(&block, 7, STAMP.offset, Some(5)), Ok(STAMP), "{bytes}");
+            assert_eq!(verify(&block, 7, STAMP.offset, None), Ok(STAMP), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen() {
+        let block = filled(512, STAMP);
+        for bit in 0..512 * 8 {
+            let mut block = block.clone();
+            block[bit / 8] ^= 1 << (bit % 8);
+            assert!(verify(&block, 7, STAMP.offset, Some(5)).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn each_kind_of_wrong_has_its_name() {
+        let good = filled(8192, STAMP);
+        let old = filled(8192, Stamp { generation: 4, ..STAMP });
+        let check = |block: &[u8]| verify(block, 7, STAMP.offset, Some(5)).unwrap_err();
+        assert_eq!(check(&[0; 8192]), Wrong::Zeroes);
+        assert_eq!(check(&[9; 8192]), Wrong::NotOurs);
+        assert_eq!(check(&old), Wrong::Stale { found_generation: 4 });
+        let elsewhere = filled(8192, Stamp { offset: 0, ..STAMP });
+        assert_eq!(check(&elsewhere), Wrong::Misdirected { found_offset: 0, found_file: 7 });
+        let other_file = filled(8192, Stamp { file_id: 8, ..STAMP });
+        assert_eq!(check(&other_file), Wrong::Misdirected { found_offset: STAMP.offset, found_file: 8 });
+        for sector in 1..16 {
+            let mut torn = good.clone();
+            torn[sector * 512..].copy_from_slice(&old[sector * 512..]);
+            assert_eq!(check(&torn), Wrong::Torn, "sector {sector}");
+        }
+        let mut headless = good.clone();
+        headless[..512].fill(0);
+        assert_eq!(check(&headless), Wrong::NotOurs);
+        assert_eq!(check(&good[..4096]), Wrong::Longer { found_bytes: 8192 });
+        assert!(check(&old).to_string().contains("a later write was lost"));
+    }
+
+    #[test]
+    fn many_blocks_in_one_read_are_all_checked() {
+        let mut read: Vec<u8> =
+            (0..8).flat_map(|i| filled(1024, Stamp { offset: STAMP.offset + i * 1024, ..STAMP })).collect();
+        assert_eq!(verify(&read, 7, STAMP.offset, Some(5)), Ok(STAMP));
+        read[5 * 1024 + 700] ^= 1;
+        assert_eq!(verify(&read, 7, STAMP.offset, Some(5)), Err(Wrong::Torn));
+        read[5 * 1024..6 * 1024].fill(0);
+        assert!(matches!(verify(&read, 7, STAMP.offset, Some(5)), Err(Wrong::NotOurs | Wrong::Zeroes)));
+        read.truncate(5 * 1024 + 16);
+        assert_eq!(verify(&read, 7, STAMP.offset, Some(5)), Err(Wrong::Zeroes));
+    }
+
+    /// Storage that deduplicates or compresses must find nothing: not one 8-byte word occurs twice in 1 MiB, at any of
+    /// the block sizes, but those of the header.
+    #[test]
+    fn nothing_repeats() {
+        for bytes in [512, 4096, 8192, 65_536] {
+            let mut seen = HashSet::new();
+            for offset in (0..1 << 20).step_by(bytes) {
+                let block = filled(bytes, Stamp { offset, ..STAMP });
+                let payload = block[HEADER_BYTES..].chunks_exact(8);
+                let fresh = payload.filter(|&word| seen.insert(<[u8; 8]>::try_from(word).unwrap())).count();
+                assert_eq!(fresh, (bytes - HEADER_BYTES) / 8, "{bytes} at {offset}");
+            }
+        }
+    }
+}

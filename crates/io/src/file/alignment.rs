@@ -89,6 +89,10 @@ impl File {
             (true, _, true) => self.write_and_cut_back(&buffer)?,
             _ => return Ok(()),
         };
+        self.judge_probe(outcome)
+    }
+
+    pub(super) fn judge_probe(&self, outcome: Outcome) -> Result<(), IoError> {
         match outcome {
             // A file shorter than the block reads short; that it read at all is what was asked.
             Outcome::Full | Outcome::Short(_) => Ok(()),

@@ -44,7 +44,7 @@ impl File {
     /// As [`File::residency`].
     pub fn residency_of(&self, range: Range<u64>) -> Result<Residency, IoError> {
         let page = page_size();
-        let pages = range.end.div_ceil(page).saturating_sub(range.start / page);
+        let pages = if range.is_empty() { 0 } else { range.end.div_ceil(page) - range.start / page };
         if pages == 0 {
             return Ok(Residency { pages, resident: 0 });
         }
@@ -67,7 +67,7 @@ impl File {
         if result == 0 { Ok(counts[0]) } else { Err(last_errno()) }
     }
 
-    fn mincore(&self, range: &Range<u64>, page: u64) -> Result<u64, IoError> {
+    pub(super) fn mincore(&self, range: &Range<u64>, page: u64) -> Result<u64, IoError> {
         let failed = |call, offset| IoError::from_errno(self.path(), call, offset, last_errno());
         let mut resident = 0;
         let mut at = range.start / page * page;

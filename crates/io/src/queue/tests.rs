@@ -4,15 +4,12 @@ use super::*;
 use crate::mode::Access;
 use crate::sim::{Call, CrashDisk, Disk, Fault, FaultyDisk, Promises, SimQueue, Trouble};
 use crate::stamp::{Stamp, Stamper, verify};
+use crate::testing::folder;
 use tempfile::TempDir;
 use units::{Rng, Seed};
 
 const BLOCK: u32 = 8192;
 const BLOCKS: u64 = 64;
-
-fn folder() -> TempDir {
-    tempfile::Builder::new().prefix("redoubt-io-").tempdir().unwrap()
-}
 
 fn new_file(folder: &TempDir, name: &str, access: Access) -> Arc<File> {
     let file = File::create_new(&folder.path().join(name), access).unwrap();

@@ -94,3 +94,6 @@ impl<D: Disk + ?Sized> Disk for Arc<D> {
         (**self).read_vectored_at(pieces, offset)
     }
 }
+
+#[cfg(test)]
+mod tests;

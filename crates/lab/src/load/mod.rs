@@ -14,7 +14,7 @@ mod tally;
 mod worker;
 
 use gate::Gate;
-use io::{Access, Api, File, IoError, QueueCounters, QueueOptions};
+use io::{Access, Api, File, IoError, Queue, QueueCounters, QueueOptions};
 use stats::histogram::Histogram;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -199,6 +199,15 @@ const LOOK: Nanos = Nanos::millis(20);
 /// [`LoadError::Spec`], [`LoadError::Io`], [`LoadError::Thread`], [`LoadError::Cancelled`]. Failing requests are counted,
 /// not returned; after a thousand in a row the run ends early.
 pub fn run(spec: &LoadSpec, cancel: &AtomicBool) -> Result<Measured, LoadError> {
+    run_with(spec, cancel, &|queue| queue)
+}
+
+/// [`run`] with something between each worker and its queue.
+fn run_with<'q>(
+    spec: &LoadSpec,
+    cancel: &AtomicBool,
+    wrap: &dyn Fn(Box<dyn Queue>) -> Box<dyn Queue + 'q>,
+) -> Result<Measured, LoadError> {
     check(spec)?;
     let files = spec.paths.iter().map(|path| Ok(Arc::new(File::open(path, spec.access)?)));
     let files: Vec<Arc<File>> = files.collect::<Result<_, IoError>>()?;
@@ -218,7 +227,7 @@ pub fn run(spec: &LoadSpec, cancel: &AtomicBool) -> Result<Measured, LoadError> 
         let threads = queues.len() as u32;
         let mut handles = Vec::with_capacity(queues.len());
         for (index, queue) in queues.into_iter().enumerate() {
-            let worker = Worker::new(&shared, index as u32, queue, places.remove(0));
+            let worker = Worker::new(&shared, index as u32, wrap(queue), places.remove(0));
             let builder = std::thread::Builder::new().name(format!("fg{index:02}"));
             match builder.spawn_scoped(scope, move || worker.run()) {
                 Ok(handle) => handles.push(handle),
@@ -262,12 +271,15 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
         _ if spec.pattern.writes() && (spec.block_bytes as usize) < io::stamp::HEADER_BYTES => {
             wrong("blocks are too small for a stamp")
         }
+        _ if spec.verify_every > 0 && (spec.block_bytes as usize) < io::stamp::HEADER_BYTES => {
+            wrong("blocks are too small to be verified")
+        }
         _ => Ok(()),
     }
 }
 
 /// One queue per thread, the requests in flight dealt out evenly.
-fn open_queues(spec: &LoadSpec, files: &[Arc<File>]) -> Result<Vec<Box<dyn io::Queue>>, LoadError> {
+fn open_queues(spec: &LoadSpec, files: &[Arc<File>]) -> Result<Vec<Box<dyn Queue>>, LoadError> {
     let threads = spec.threads.min(spec.in_flight);
     let patience = if spec.batch_min == 0 { AUTOMATIC_PATIENCE } else { Nanos(0) };
     let queue = |index| {

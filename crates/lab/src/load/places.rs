@@ -146,6 +146,77 @@ impl Permutation {
 mod tests {
     use super::*;
 
+    fn spec(pattern: Pattern) -> LoadSpec {
+        LoadSpec {
+            pattern,
+            block_bytes: 4096,
+            span: 8192..8192 + 1000 * 4096 + 5,
+            ..super::super::tests::spec()
+        }
+    }
+
+    fn draw(pattern: Pattern, files: u64, threads: u64, each: usize) -> Vec<Vec<Place>> {
+        let mut sources = split(&spec(pattern), files, threads);
+        // Threads take turns, as they would at the same speed.
+        let mut drawn = vec![Vec::new(); threads as usize];
+        for _ in 0..each {
+            for (source, places) in sources.iter_mut().zip(&mut drawn) {
+                places.push(source.next());
+            }
+        }
+        drawn
+    }
+
+    #[test]
+    fn places_are_blocks_of_the_span() {
+        for pattern in [Pattern::RandomRead, Pattern::RandomReadOnce, Pattern::SequentialWrite] {
+            for files in [1, 3] {
+                let drawn = draw(pattern, files, 2, 5000);
+                for place in drawn.iter().flatten() {
+                    assert!(u64::from(place.file) < files);
+                    assert!(
+                        place.offset >= 8192 && place.offset < 8192 + 1000 * 4096 && place.offset % 4096 == 0
+                    );
+                }
+                let used: std::collections::BTreeSet<_> = drawn.iter().flatten().map(|p| p.file).collect();
+                assert_eq!(used.len() as u64, files);
+            }
+        }
+    }
+
+    #[test]
+    fn once_is_once_over_all_threads() {
+        for threads in [1, 4] {
+            let drawn = draw(Pattern::RandomReadOnce, 1, threads, 1000 / threads as usize);
+            let mut offsets: Vec<u64> = drawn.iter().flatten().map(|place| place.offset).collect();
+            offsets.sort_unstable();
+            offsets.dedup();
+            // Hands are dealt whole: the last ones may reach into the second round.
+            assert!(
+                offsets.len() >= 1000 - threads as usize * HAND as usize / 2,
+                "{threads}: {}",
+                offsets.len()
+            );
+            assert!(threads > 1 || offsets.len() == 1000);
+        }
+    }
+
+    #[test]
+    fn sequences_are_contiguous_and_apart() {
+        let drawn = draw(Pattern::SequentialRead, 2, 4, 700);
+        for (thread, places) in drawn.iter().enumerate() {
+            let first = places[0];
+            assert_eq!(
+                (first.file, first.offset),
+                (thread as u32 / 2, 8192 + (thread as u64 % 2) * 500 * 4096)
+            );
+            assert!(places[..500].windows(2).all(|pair| pair[1].offset == pair[0].offset + 4096));
+            assert_eq!(places[500], first, "and again from the start");
+        }
+        let alone = draw(Pattern::SequentialRead, 1, 3000, 2);
+        assert_eq!(alone.len(), 3000, "more threads than blocks share some");
+    }
+
     #[test]
     fn a_permutation_meets_each_block_once() {
         for blocks in [1, 2, 3, 7, 8, 1000, 4096, 5000] {

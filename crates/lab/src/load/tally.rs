@@ -27,7 +27,7 @@ impl Timeline {
         while t < ended.min(self.end) {
             let next = (t + self.interval).min(ended);
             slices.push(Slice { t, seconds: (next - t).as_secs(), ..Slice::default() });
-            t = t + self.interval;
+            t += self.interval;
         }
         slices
     }
@@ -181,5 +181,82 @@ impl Tally {
         if measured.first_error.is_none() {
             measured.first_error = self.first_error;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeline() -> Timeline {
+        Timeline { begin: Nanos(1000), end: Nanos(1250), interval: Nanos(100) }
+    }
+
+    fn total(tally: Tally) -> (Vec<u64>, Measured) {
+        let timeline = timeline();
+        let counters = QueueCounters::default();
+        assert_eq!(tally.counters, counters);
+        let measured =
+            super::super::merge(timeline, vec![tally], Default::default(), String::new(), String::new());
+        (measured.slices.iter().map(|slice| slice.ops).collect(), measured)
+    }
+
+    /// Feeds completions at the given instants, with one request in flight.
+    fn feed(instants: &[u64]) -> Tally {
+        let mut tally = Tally::new(timeline());
+        for &now in instants {
+            let now = Nanos(now);
+            tally.in_flight(1, now);
+            if now >= tally.edge && tally.cross(now, QueueCounters::default()) {
+                break;
+            }
+            tally.success(Nanos(10), 512);
+        }
+        tally
+    }
+
+    #[test]
+    fn each_completion_falls_into_its_slice() {
+        let (ops, measured) = total(feed(&[500, 999, 1000, 1099, 1100, 1150, 1200, 1249, 1250, 1260]));
+        assert_eq!(ops, [2, 2, 2], "what came while settling and at the end is not counted");
+        assert_eq!((measured.ops, measured.histogram.count(), measured.bytes), (6, 6, 6 * 512));
+        let seconds: Vec<f64> = measured.slices.iter().map(|slice| slice.seconds * 1e9).collect();
+        assert!((seconds[2] - 50.0).abs() < 1e-6, "the last slice is shorter: {seconds:?}");
+        assert!((measured.in_flight_mean - 1.0).abs() < 1e-9);
+    }
+
+    /// Little's law, exact: one of two requests is done every 10 ns, and its place is empty for 3 ns.
+    #[test]
+    fn requests_in_flight_are_latency_times_rate() {
+        let mut tally = Tally::new(timeline());
+        let mut now = Nanos(1000);
+        while now < tally.edge || !tally.cross(now, QueueCounters::default()) {
+            tally.success(Nanos(17), 512);
+            tally.in_flight(1, now + Nanos(3));
+            tally.in_flight(2, now + Nanos(10));
+            now += Nanos(10);
+        }
+        let (_, measured) = total(tally);
+        let by_latency = measured.histogram.sum() as f64 / 250.0;
+        assert!((by_latency - 1.7).abs() < 1e-9, "{by_latency}");
+        assert!((measured.in_flight_mean - 1.7).abs() < 1e-9, "{}", measured.in_flight_mean);
+    }
+
+    #[test]
+    fn a_long_wait_leaves_empty_slices() {
+        assert_eq!(total(feed(&[900, 1010, 1220, 1300])).0, [1, 0, 1]);
+        assert_eq!(total(feed(&[900, 1300])).0, [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_run_cut_short_keeps_what_it_had() {
+        let mut tally = feed(&[900, 1010, 1110]);
+        tally.cut_short(Nanos(1120), QueueCounters::default());
+        let (ops, measured) = total(tally);
+        assert_eq!(ops, [1, 1]);
+        assert_eq!(measured.ended, Nanos(1120));
+        let mut early = feed(&[900]);
+        early.cut_short(Nanos(950), QueueCounters::default());
+        assert_eq!(total(early).0, [0; 0]);
     }
 }

@@ -5,8 +5,8 @@ use super::tally::Tally;
 use super::{LoadError, Shared};
 use io::stamp::{Stamp, Stamper, verify};
 use io::{Action, Completion, IoError, Outcome, Queue, Request};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{OnceLock, PoisonError};
 use units::{Nanos, clock};
 
 /// Failures in a row after which a thread gives up: the storage is gone, and going on would only heat the processor.
@@ -15,7 +15,7 @@ const FAILURES_MAX: u32 = 1000;
 pub(super) struct Worker<'a> {
     shared: &'a Shared<'a>,
     index: u32,
-    queue: Box<dyn Queue>,
+    queue: Box<dyn Queue + 'a>,
     places: Places,
     /// Where each slot's request went, and when.
     held: Vec<(Place, Nanos)>,
@@ -33,14 +33,26 @@ struct Writing {
     generation: u64,
 }
 
+/// Where the generations of a run begin: near the nanoseconds since 1970, so that they rise from run to run on the same
+/// file, within a process and over processes; no device writes a block per nanosecond.
+fn first_generation() -> u64 {
+    static ORIGIN: OnceLock<u64> = OnceLock::new();
+    let origin = ORIGIN.get_or_init(|| clock::unix_seconds() * 1_000_000_000 - clock::now().0);
+    origin + clock::now().0
+}
+
 impl<'a> Worker<'a> {
-    pub(super) fn new(shared: &'a Shared<'a>, index: u32, queue: Box<dyn Queue>, places: Places) -> Self {
+    pub(super) fn new(
+        shared: &'a Shared<'a>,
+        index: u32,
+        queue: Box<dyn Queue + 'a>,
+        places: Places,
+    ) -> Self {
         let spec = shared.spec;
         let depth = queue.depth();
-        // Rises over runs on the same file too: the seconds are in the upper bits.
         let writing = spec.pattern.writes().then(|| Writing {
             stamper: Stamper::new(spec.seed.part(1 << 32)),
-            generation: clock::unix_seconds() << 24,
+            generation: first_generation(),
         });
         Self {
             shared,
