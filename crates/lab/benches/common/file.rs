@@ -17,11 +17,19 @@ impl TestFile {
     /// # Panics
     /// When it cannot be written.
     pub fn make(name: &str, bytes: u64, block_bytes: u32) -> Self {
+        Self::make_with(name, bytes, block_bytes, FILE_ID)
+    }
+
+    /// With another stamp.
+    ///
+    /// # Panics
+    /// As [`TestFile::make`].
+    pub fn make_with(name: &str, bytes: u64, block_bytes: u32, file_id: u64) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.dbf", std::process::id()));
         let made = Self { path, bytes };
         let access = Access { read: true, write: true, direct: false, dsync: false };
         let file = File::create_new(&made.path, access).expect("create the file under test");
-        io::prepare::write_stamped(&file, bytes, block_bytes, FILE_ID, Seed(1), &mut |_, _| true)
+        io::prepare::write_stamped(&file, bytes, block_bytes, file_id, Seed(1), &mut |_, _| true)
             .expect("write the file under test");
         made
     }

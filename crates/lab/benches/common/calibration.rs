@@ -1,0 +1,77 @@
+//! One calibration as the binary runs it, and what its record says.
+
+use lab::calibrate::effort::Effort;
+use lab::calibrate::{Options, run};
+use lab::control::{Control, Progress};
+use lab::target::Target;
+use record::{EstimateRow, Reader};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use units::{Bytes, Nanos, Seed, clock};
+
+/// A finished calibration.
+pub struct Calibration {
+    pub reader: Reader,
+    pub seconds: f64,
+    // Holds the record until it was read.
+    _folder: tempfile::TempDir,
+}
+
+/// Prints what the user would see on the way.
+struct Lines;
+
+impl Progress for Lines {
+    fn step(&mut self, _: &str, _: f64, _: f64) {}
+    fn say(&mut self, line: &str) {
+        println!("    {line}");
+    }
+}
+
+impl Calibration {
+    /// Calibrates `target` with `effort`.
+    ///
+    /// # Panics
+    /// When the run fails.
+    pub fn of(target: &Path, effort: Effort) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for the record");
+        let options = Options {
+            target: Target::resolve(target, None).expect("a target of our own"),
+            effort,
+            latency_max: Nanos::millis(20),
+            block: Bytes::kib(8),
+            size: None,
+            sessions: 10,
+            seed: Seed::draw(),
+            command: format!("redoubt calibrate {}", target.display()),
+            record_path: Some(folder.path().join("calibrate.redoubt")),
+        };
+        let began = clock::now();
+        let mut control = Control { cancel: &AtomicBool::new(false), progress: &mut Lines };
+        let finished = run(&options, &mut control).expect("the calibration runs through");
+        let seconds = (clock::now() - began).as_secs();
+        Self { reader: Reader::open(&finished.record).expect("its record opens"), seconds, _folder: folder }
+    }
+
+    /// The figure with this key.
+    ///
+    /// # Panics
+    /// When it is not in the record.
+    pub fn figure(&self, metric: &str) -> EstimateRow {
+        let all = self.reader.estimates().expect("estimates");
+        all.into_iter()
+            .find(|e| e.metric == metric)
+            .unwrap_or_else(|| panic!("no figure {metric} in the record"))
+    }
+
+    /// The API through which its reads were issued.
+    ///
+    /// # Panics
+    /// When the record does not tell.
+    pub fn api(&self) -> io::Api {
+        let events = self.reader.events().expect("events");
+        let knee =
+            events.iter().find(|e| e.kind == "knee").expect("the event that tells the operating point");
+        let name = knee.json["api"].as_str().expect("the knee's event names the API");
+        name.parse().expect("a known API")
+    }
+}
