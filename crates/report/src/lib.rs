@@ -1,2 +1,85 @@
-//! report
+//! From a record to what people read: a sentence first, then the evidence.
+//!
+//! [`model`] reads a record and computes everything that is said: figures, verdicts, the weighted mix, doubts. The three
+//! outputs only lay it out: [`terminal`] (text, drawn curves), [`html`] (one page that needs nothing else), [`json`]
+//! (for programs). Pure: a record in, a string out. Nothing here reads a clock, writes a file or starts a run.
+//!
+//! The rule over all sentences: none claims more than its verdict. `unknown` says what it would take to know.
 #![forbid(unsafe_code)]
+
+mod chart;
+mod json;
+pub mod model;
+mod page;
+mod text;
+mod words;
+
+use model::Model;
+use record::Reader;
+
+/// Why no report could be made.
+#[derive(Debug)]
+pub enum ReportError {
+    /// The record cannot be read.
+    Record(record::RecordError),
+    /// No record was given.
+    Nothing,
+}
+
+impl std::fmt::Display for ReportError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Record(error) => write!(f, "{error}"),
+            Self::Nothing => write!(f, "no run was given; name one, or `last` for the newest: redoubt report last"),
+        }
+    }
+}
+
+impl std::error::Error for ReportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Record(error) => Some(error),
+            Self::Nothing => None,
+        }
+    }
+}
+
+impl From<record::RecordError> for ReportError {
+    fn from(error: record::RecordError) -> Self {
+        Self::Record(error)
+    }
+}
+
+/// The report for a terminal of `width` columns (80 is enough; below 60 is taken as 60), with ANSI colours when `color`.
+///
+/// One record: sentence, table, drawn curves, doubts. Several: side by side, the first is the old one.
+///
+/// # Errors
+/// [`ReportError::Record`] when a record cannot be read, [`ReportError::Nothing`] for an empty slice.
+pub fn terminal(records: &[Reader], width: usize, color: bool) -> Result<String, ReportError> {
+    let models = read(records)?;
+    Ok(text::report(&models, width.clamp(60, 160), color))
+}
+
+/// The report as one self-contained HTML page: no network, no script that it needs, light, dark and on paper.
+///
+/// # Errors
+/// As [`terminal`].
+pub fn html(records: &[Reader]) -> Result<String, ReportError> {
+    Ok(page::report(&read(records)?))
+}
+
+/// The report for programs: the same model as JSON. `docs/results.md` explains the fields.
+///
+/// # Errors
+/// As [`terminal`].
+pub fn json(records: &[Reader]) -> Result<String, ReportError> {
+    Ok(json::report(&read(records)?))
+}
+
+fn read(records: &[Reader]) -> Result<Vec<Model>, ReportError> {
+    if records.is_empty() {
+        return Err(ReportError::Nothing);
+    }
+    records.iter().map(Model::read).collect()
+}

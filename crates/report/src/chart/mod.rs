@@ -1,0 +1,11 @@
+//! Drawings: scales, the SVG pen, and one file for each kind of chart. They know numbers and labels, no records.
+
+pub mod break_even;
+pub mod cell;
+pub mod curve;
+mod scale;
+mod svg;
+pub mod timeline;
+
+pub use scale::{Scale, extent};
+pub use svg::{Anchor, Svg, escape};

@@ -1,0 +1,436 @@
+//! Comparisons: from visits to values per block, from values per block to verdicts.
+//!
+//! The unit of evidence is the block (docs/method.md, rule 1). Visits that were not measured, and phases that an
+//! integrity rule failed, are left out with their reason and counted. A configuration whose figure is withdrawn is
+//! shown, but neither decides nor is decided.
+
+use super::doubts::{Doubts, Marks};
+use super::evidence::Evidence;
+use super::shape::{self, Shape};
+use super::weighted::{self, Mix};
+use record::PhaseRow;
+use record::json::Value;
+use stats::interval::{self, Interval};
+use stats::verdict::{self, Decision, Rule, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Confidence level of absolute figures.
+const LEVEL: f64 = 0.95;
+/// A configuration with fewer than this share of the blocks of the best measured one is not compared.
+const BLOCKS_SHARE_MIN: f64 = 0.5;
+
+/// A whole comparison.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// What was compared, in the order of the plan.
+    pub configurations: Vec<Configuration>,
+    /// Index of the one that the others are held against.
+    pub baseline: usize,
+    /// The workloads, in the order of the plan.
+    pub workloads: Vec<Workload>,
+    /// The weighted verdict, or why there is none.
+    pub mix: Result<Mix, String>,
+    /// How verdicts are formed.
+    pub rule: Terms,
+    /// Blocks that were begun.
+    pub blocks: usize,
+    /// Seconds of one block.
+    pub block_seconds: f64,
+    /// Visits and phases that were not used: reason, how many.
+    pub left_out: Vec<(String, usize)>,
+    /// Configurations that could not run here, with the reason.
+    pub not_run: Vec<(String, String)>,
+}
+
+/// How verdicts are formed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// Margin of a material difference, 0.03 for 3 %.
+    pub delta: f64,
+    /// Blocks at which the plan looks.
+    pub looks: Vec<usize>,
+    /// Two-sided level of each look.
+    pub level_per_look: f64,
+}
+
+/// One configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configuration {
+    /// Row in the record.
+    pub id: i64,
+    /// `setall io_uring`.
+    pub name: String,
+    /// Factor and level.
+    pub levels: Vec<(String, String)>,
+    /// Open flags as the kernel showed them, where they were read.
+    pub flags: Option<String>,
+    /// Doubts about the configuration as a whole.
+    pub marks: Marks,
+}
+
+impl Configuration {
+    /// Whether its reads go through the page cache: modes without O_DIRECT.
+    pub fn buffered(&self) -> bool {
+        match self.levels.iter().find(|(factor, _)| factor == "io") {
+            Some((_, level)) => matches!(level.as_str(), "none" | "cached" | "asynch"),
+            None => self.flags.as_deref().is_some_and(|flags| !flags.contains("O_DIRECT")),
+        }
+    }
+}
+
+/// One workload under all configurations.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Stable key.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// What it answers.
+    pub question: String,
+    /// Unit of its rate.
+    pub metric: String,
+    /// False for latencies.
+    pub higher_is_better: bool,
+    /// Sessions, where known.
+    pub sessions: Option<u32>,
+    /// Belongs on the first page.
+    pub headline: bool,
+    /// One for each configuration, in their order.
+    pub cells: Vec<Cell>,
+    /// Configurations that may be the best: indices.
+    pub best: Vec<usize>,
+    /// Why there is no verdict at all.
+    pub undecided: Option<String>,
+}
+
+/// One configuration under one workload.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    /// One value per block: ordinal of the block, geometric mean of its visits.
+    pub blocks: BTreeMap<u32, f64>,
+    /// The level, with its interval over blocks.
+    pub absolute: Option<Interval>,
+    /// Against the baseline; `None` for the baseline itself and where nothing is decided.
+    pub decision: Option<Decision>,
+    /// Why this cell is not compared.
+    pub not_compared: Option<String>,
+    /// Its doubts.
+    pub marks: Marks,
+    /// Its latencies.
+    pub shape: Option<Shape>,
+    /// Mean latency, nanoseconds.
+    pub latency_ns: Option<f64>,
+    /// CPU time of one operation, nanoseconds.
+    pub cpu_ns: Option<f64>,
+    /// Device requests for each request.
+    pub device_ops: Option<f64>,
+    /// Requests really in flight.
+    pub in_flight: Option<f64>,
+    /// Share of the threads' time inside submit.
+    pub submit_share: Option<f64>,
+}
+
+impl Cell {
+    /// The verdict's word, where there is one.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.decision.as_ref().map(|d| d.verdict)
+    }
+
+    /// Whether its figure is withdrawn.
+    pub fn withdrawn(&self) -> bool {
+        self.marks.withdrawn.is_some()
+    }
+}
+
+impl Comparison {
+    /// From the evidence; `None` when nothing was compared.
+    pub fn read(evidence: &Evidence, doubts: &Doubts) -> Option<Self> {
+        if evidence.configurations.is_empty() {
+            return None;
+        }
+        let baseline = evidence.configurations.iter().position(|(_, c)| c.is_baseline).unwrap_or(0);
+        let mut left_out = BTreeMap::new();
+        for visit in evidence.visits.values().filter(|v| v.status != "measured") {
+            let reason = visit.drop_reason.as_deref().unwrap_or(match visit.status.as_str() {
+                "open" => "the run ended inside the visit",
+                other => other,
+            });
+            *left_out.entry(reason.to_owned()).or_insert(0) += 1;
+        }
+        let rule = Terms::read(&evidence.plan, evidence.blocks.len());
+        let mut comparison = Self {
+            configurations: configurations(evidence, doubts),
+            baseline,
+            workloads: Vec::new(),
+            mix: Err(String::new()),
+            rule,
+            blocks: evidence.blocks.len(),
+            block_seconds: block_seconds(evidence),
+            left_out: Vec::new(),
+            not_run: not_run(evidence),
+        };
+        for (id, row) in &evidence.workloads {
+            let mut workload = about(&row.name, &row.json);
+            for configuration in &comparison.configurations {
+                let cell = cell(evidence, doubts, configuration, *id, &row.name, &mut left_out);
+                workload.cells.push(cell);
+            }
+            workload.decide(baseline, &comparison.rule);
+            comparison.workloads.push(workload);
+        }
+        comparison.left_out = left_out.into_iter().collect();
+        comparison.mix = weighted::mix(evidence, &comparison);
+        Some(comparison)
+    }
+
+    /// Name of the baseline.
+    pub fn baseline_name(&self) -> &str {
+        &self.configurations[self.baseline].name
+    }
+
+    /// Name of a configuration inside a sentence: `mode none`, because "none" alone reads as a word.
+    pub fn said(&self, index: usize) -> String {
+        match self.configurations[index].name.as_str() {
+            "none" => "mode none".into(),
+            name => name.into(),
+        }
+    }
+
+    /// The workload of that name.
+    pub fn workload(&self, name: &str) -> Option<&Workload> {
+        self.workloads.iter().find(|w| w.name == name)
+    }
+
+    /// How long `blocks` more blocks would take, seconds.
+    pub fn seconds_for(&self, blocks: usize) -> f64 {
+        blocks as f64 * self.block_seconds
+    }
+}
+
+impl Terms {
+    /// As the plan says; the planned looks of the method when it says nothing.
+    fn read(plan: &Value, blocks: usize) -> Self {
+        let planned = Rule::planned(blocks.max(4));
+        let looks: Vec<usize> = plan["looks"]
+            .as_array()
+            .map(|looks| looks.iter().filter_map(|l| l.as_u64().map(|l| l as usize)).collect())
+            .unwrap_or_default();
+        Self {
+            delta: plan["delta"].as_f64().unwrap_or(planned.delta),
+            looks: if looks.is_empty() { planned.looks } else { looks },
+            level_per_look: plan["level_per_look"].as_f64().unwrap_or(planned.level_per_look),
+        }
+    }
+
+    /// As `stats` wants it.
+    pub fn rule(&self) -> Rule {
+        Rule { delta: self.delta, looks: self.looks.clone(), level_per_look: self.level_per_look }
+    }
+}
+
+fn configurations(evidence: &Evidence, doubts: &Doubts) -> Vec<Configuration> {
+    let flags = |id: i64| {
+        let of_configuration = |p: &&(i64, PhaseRow)| {
+            evidence.visits.get(&p.1.visit_id).is_some_and(|v| v.configuration_id == Some(id))
+        };
+        evidence.phases.iter().filter(of_configuration).find_map(|(_, p)| p.proof.clone())
+    };
+    evidence
+        .configurations
+        .iter()
+        .map(|(id, row)| Configuration {
+            id: *id,
+            name: row.name.clone(),
+            levels: row.levels.iter().map(|(factor, level, _)| (factor.clone(), level.clone())).collect(),
+            flags: flags(*id),
+            marks: doubts.of_configuration(*id),
+        })
+        .collect()
+}
+
+fn not_run(evidence: &Evidence) -> Vec<(String, String)> {
+    let text = |json: &Value, key: &str| json[key].as_str().unwrap_or_default().to_owned();
+    let left_out = evidence.events.iter().filter(|e| e.kind == "left_out");
+    left_out.map(|e| (text(&e.json, "configuration"), text(&e.json, "reason"))).collect()
+}
+
+/// Median of the distances between the beginnings of blocks; the whole span when there is only one.
+fn block_seconds(evidence: &Evidence) -> f64 {
+    let mut begins: BTreeMap<i64, u64> = BTreeMap::new();
+    for visit in evidence.visits.values() {
+        if let Some(block) = visit.block_id {
+            let begin = begins.entry(block).or_insert(visit.start_ns);
+            *begin = (*begin).min(visit.start_ns);
+        }
+    }
+    let mut begins: Vec<u64> = begins.into_values().collect();
+    begins.extend(evidence.phases.iter().map(|(_, p)| p.end_ns).max());
+    begins.sort_unstable();
+    let mut steps: Vec<u64> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_unstable();
+    steps.get(steps.len() / 2).map_or(0.0, |ns| *ns as f64 / 1e9)
+}
+
+fn about(name: &str, json: &Value) -> Workload {
+    let text = |key: &str| json[key].as_str().unwrap_or_default().to_owned();
+    let title = text("title");
+    Workload {
+        name: name.to_owned(),
+        title: if title.is_empty() { name.to_owned() } else { title },
+        question: text("question"),
+        metric: text("metric"),
+        higher_is_better: json["higher_is_better"].as_bool().unwrap_or(true),
+        sessions: json["sessions"].as_u64().map(|n| n as u32),
+        headline: json["headline"].as_bool().unwrap_or(false),
+        cells: Vec::new(),
+        best: Vec::new(),
+        undecided: None,
+    }
+}
+
+fn cell(
+    evidence: &Evidence,
+    doubts: &Doubts,
+    configuration: &Configuration,
+    workload: i64,
+    workload_name: &str,
+    left_out: &mut BTreeMap<String, usize>,
+) -> Cell {
+    let mut cell = Cell { marks: doubts.of_cell(configuration.id, workload_name), ..Cell::default() };
+    let mut used: Vec<(i64, &PhaseRow)> = Vec::new();
+    let mut values: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut failed: Vec<String> = Vec::new();
+    for (id, phase) in evidence.phases.iter().filter(|(_, p)| p.kind == "measure" && p.workload_id == workload) {
+        let Some(visit) = evidence.visits.get(&phase.visit_id) else { continue };
+        if visit.configuration_id != Some(configuration.id) || visit.status != "measured" {
+            continue;
+        }
+        let marks = doubts.of_phase(*id);
+        cell.marks.notes.extend(&marks.notes);
+        if let Some(reason) = marks.withdrawn {
+            failed.push(reason);
+            continue;
+        }
+        let block = visit.block_id.and_then(|id| evidence.blocks.get(&id)).map_or(0, |block| block.ordinal);
+        if phase.rate > 0.0 && phase.rate.is_finite() {
+            values.entry(block).or_default().push(phase.rate);
+            used.push((*id, phase));
+        } else {
+            *left_out.entry("nothing was completed in the window".to_owned()).or_insert(0) += 1;
+        }
+    }
+    if failed.len() > used.len() {
+        // Most phases broke a rule: that is the figure, not an accident of one block.
+        cell.marks.withdrawn = cell.marks.withdrawn.or_else(|| failed.first().cloned());
+    } else if !failed.is_empty() {
+        *left_out.entry("an integrity rule failed in the phase".to_owned()).or_insert(0) += failed.len();
+    }
+    cell.marks.notes.sort_unstable();
+    cell.marks.notes.dedup();
+    cell.blocks = values.into_iter().map(|(block, values)| (block, geometric_mean(&values))).collect();
+    cell.measure(evidence, &used);
+    cell
+}
+
+impl Cell {
+    /// Levels and latencies over all phases that are used.
+    fn measure(&mut self, evidence: &Evidence, used: &[(i64, &PhaseRow)]) {
+        let values: Vec<f64> = self.blocks.values().copied().collect();
+        let ops: u64 = used.iter().map(|(_, p)| p.ops).sum();
+        self.absolute = interval::absolute(&values, LEVEL, 1.0 / ops.max(1) as f64).ok();
+        let per_op = |sum: u64| (ops > 0).then(|| sum as f64 / ops as f64);
+        let latency_sum = used.iter().map(|(_, p)| p.latency_sum_ns).sum();
+        self.latency_ns = per_op(latency_sum).filter(|ns| *ns > 0.0);
+        self.cpu_ns = all(used, |p| p.cpu_ns).and_then(per_op);
+        self.device_ops = all(used, |p| p.device_ops).and_then(per_op);
+        self.in_flight = mean(used, |p| p.in_flight_mean);
+        self.submit_share = mean(used, |p| p.submit_share);
+        self.shape = Shape::of(&shape::merged(evidence, used.iter().map(|(id, _)| *id)));
+    }
+}
+
+/// Sum over all phases; unknown when it is unknown in one.
+fn all(used: &[(i64, &PhaseRow)], field: impl Fn(&PhaseRow) -> Option<u64>) -> Option<u64> {
+    if used.is_empty() { None } else { used.iter().map(|(_, p)| field(p)).sum() }
+}
+
+fn mean(used: &[(i64, &PhaseRow)], field: impl Fn(&PhaseRow) -> Option<f64>) -> Option<f64> {
+    let values: Option<Vec<f64>> = used.iter().map(|(_, p)| field(p)).collect();
+    values.filter(|v| !v.is_empty()).map(|v| v.iter().sum::<f64>() / v.len() as f64)
+}
+
+/// exp of the mean logarithm; `values` are positive and not empty.
+pub fn geometric_mean(values: &[f64]) -> f64 {
+    (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp()
+}
+
+impl Workload {
+    /// Decides every configuration against the baseline, on the blocks that all of them have.
+    pub fn decide(&mut self, baseline: usize, terms: &Terms) {
+        let most = self.cells.iter().map(|cell| cell.blocks.len()).max().unwrap_or(0);
+        for cell in &mut self.cells {
+            cell.not_compared = if let Some(reason) = &cell.marks.withdrawn {
+                Some(format!("withdrawn: {reason}"))
+            } else if cell.blocks.is_empty() {
+                Some("not measured".to_owned())
+            } else if (cell.blocks.len() as f64) < most as f64 * BLOCKS_SHARE_MIN {
+                Some(format!("measured in {} of {most} blocks only", cell.blocks.len()))
+            } else {
+                None
+            };
+        }
+        let (alive, common) = self.alive(most, terms);
+        if let Some(reason) = &self.cells[baseline].not_compared {
+            self.undecided = Some(format!("the baseline cannot be used ({reason})"));
+            return;
+        }
+        if common.len() < 2 {
+            self.undecided =
+                Some(format!("only {} of the blocks hold every configuration; a verdict needs 2 or more", common.len()));
+            return;
+        }
+        let values = |i: usize| -> Vec<f64> { common.iter().map(|block| self.cells[i].blocks[block]).collect() };
+        let others: Vec<usize> = alive.iter().copied().filter(|i| *i != baseline).collect();
+        let rule = terms.rule();
+        let their: Vec<Vec<f64>> = others.iter().map(|i| values(*i)).collect();
+        let decisions = verdict::decide_all(&values(baseline), &their, self.higher_is_better, &rule);
+        let all: Vec<Vec<f64>> = alive.iter().map(|i| values(*i)).collect();
+        self.best = verdict::best_set(&all, self.higher_is_better, &rule).into_iter().map(|i| alive[i]).collect();
+        for (i, decision) in others.into_iter().zip(decisions) {
+            self.cells[i].decision = Some(decision);
+        }
+    }
+
+    /// Who is compared, and on which blocks. When a few missing blocks of some would leave too few for all, those some are
+    /// left out instead.
+    fn alive(&mut self, most: usize, terms: &Terms) -> (Vec<usize>, BTreeSet<u32>) {
+        loop {
+            let compared = |i: &usize| self.cells[*i].not_compared.is_none();
+            let alive: Vec<usize> = (0..self.cells.len()).filter(compared).collect();
+            let common = common_blocks(alive.iter().map(|i| &self.cells[*i]));
+            let first_look = terms.looks.first().copied().unwrap_or(2);
+            let shortest = alive.iter().copied().min_by_key(|i| self.cells[*i].blocks.len());
+            match shortest {
+                Some(i) if common.len() < first_look.min(most) && self.cells[i].blocks.len() < most => {
+                    let have = self.cells[i].blocks.len();
+                    self.cells[i].not_compared = Some(format!("measured in {have} of {most} blocks only"));
+                }
+                _ => return (alive, common),
+            }
+        }
+    }
+
+    /// Notes of all its cells.
+    pub fn notes(&self) -> BTreeSet<usize> {
+        self.cells.iter().flat_map(|cell| cell.marks.notes.iter().copied()).collect()
+    }
+}
+
+/// Ordinals of the blocks that all `cells` have.
+pub fn common_blocks<'c>(cells: impl Iterator<Item = &'c Cell>) -> BTreeSet<u32> {
+    cells
+        .map(|cell| cell.blocks.keys().copied().collect::<BTreeSet<u32>>())
+        .reduce(|a, b| a.intersection(&b).copied().collect())
+        .unwrap_or_default()
+}
+

@@ -1,0 +1,113 @@
+//! Everything that a record holds, read once. The only file here that asks a [`Reader`].
+
+use crate::ReportError;
+use record::json::Value;
+use record::{
+    BlockRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow, EstimateRow, EventRow, Experiment, FactRow,
+    HistogramRow, IntervalRow, PhaseRow, Reader, Visit, WorkloadRow,
+};
+use std::collections::HashMap;
+
+/// A record in memory: its rows as they are, with their ids.
+pub struct Evidence {
+    /// What was run.
+    pub experiment: Experiment,
+    /// How it ended.
+    pub status: String,
+    /// Name of the record's file.
+    pub name: String,
+    /// About the machine.
+    pub facts: Vec<FactRow>,
+    /// The plan before the first visit; `Null` when there is none.
+    pub plan: Value,
+    /// Its hash.
+    pub plan_sha256: Option<String>,
+    /// What was compared.
+    pub configurations: Vec<(i64, ConfigurationRow)>,
+    /// What was done.
+    pub workloads: Vec<(i64, WorkloadRow)>,
+    /// Block rows by id.
+    pub blocks: HashMap<i64, BlockRow>,
+    /// Visits by id.
+    pub visits: HashMap<i64, Visit>,
+    /// Phases in order.
+    pub phases: Vec<(i64, PhaseRow)>,
+    /// Intervals of each phase in order.
+    pub intervals: HashMap<i64, Vec<IntervalRow>>,
+    /// Histograms of each phase.
+    pub histograms: HashMap<i64, Vec<HistogramRow>>,
+    /// Counters.
+    pub counters: Vec<CounterRow>,
+    /// Points of the load → latency curves.
+    pub curve_points: Vec<CurvePointRow>,
+    /// Rules that were applied.
+    pub checks: Vec<CheckRow>,
+    /// Figures.
+    pub estimates: Vec<EstimateRow>,
+    /// What happened.
+    pub events: Vec<EventRow>,
+}
+
+impl Evidence {
+    /// Reads all of `reader`.
+    ///
+    /// # Errors
+    /// [`ReportError::Record`].
+    pub fn read(reader: &Reader) -> Result<Self, ReportError> {
+        let plan = reader.plan()?;
+        let name = reader.path().file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let mut intervals: HashMap<i64, Vec<IntervalRow>> = HashMap::new();
+        for (phase, row) in reader.all_intervals()? {
+            intervals.entry(phase).or_default().push(row);
+        }
+        let mut histograms: HashMap<i64, Vec<HistogramRow>> = HashMap::new();
+        for (phase, row) in reader.histograms()? {
+            histograms.entry(phase).or_default().push(row);
+        }
+        Ok(Self {
+            experiment: reader.experiment()?,
+            status: reader.status()?,
+            name,
+            facts: reader.facts()?,
+            plan_sha256: plan.as_ref().map(|plan| plan.sha256.clone()),
+            plan: plan.map_or(Value::Null, |plan| plan.json),
+            configurations: reader.configurations()?,
+            workloads: reader.workloads()?,
+            blocks: reader.blocks()?.into_iter().collect(),
+            visits: reader.visits()?.into_iter().collect(),
+            phases: reader.phases()?,
+            intervals,
+            histograms,
+            counters: reader.counters()?,
+            curve_points: reader.curve_points()?,
+            checks: reader.checks()?,
+            estimates: reader.estimates()?,
+            events: reader.events()?,
+        })
+    }
+
+    /// The value of a fact, where it is known.
+    pub fn fact(&self, layer: &str, name: &str) -> Option<&str> {
+        self.facts.iter().find(|f| f.layer == layer && f.name == name).and_then(|f| f.value.as_deref())
+    }
+
+    /// The record's JSON of the last event of `kind`.
+    pub fn event(&self, kind: &str) -> Option<&Value> {
+        self.events.iter().rfind(|event| event.kind == kind).map(|event| &event.json)
+    }
+
+    /// Name of a workload.
+    pub fn workload_name(&self, id: i64) -> &str {
+        self.workloads.iter().find(|(i, _)| *i == id).map_or("", |(_, row)| row.name.as_str())
+    }
+
+    /// From the first to the last thing that was measured, nanoseconds of the run's clock.
+    pub fn span_ns(&self) -> Option<(u64, u64)> {
+        let phases = self.phases.iter().flat_map(|(_, p)| [p.start_ns, p.end_ns]);
+        let counters = self.counters.iter().map(|c| c.t_ns);
+        phases.chain(counters).fold(None, |span, t| match span {
+            None => Some((t, t)),
+            Some((low, high)) => Some((low.min(t), high.max(t))),
+        })
+    }
+}

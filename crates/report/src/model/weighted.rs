@@ -1,0 +1,368 @@
+//! The weighted verdict: the user's mix under every configuration, block by block, as one more workload.
+//!
+//! Each block gives one value of every component, measured minutes apart; a transaction rate is computed per block and
+//! then judged as any other workload, so that drift stays paired. The arithmetic is in [`super::mix`].
+
+use super::compare::{Cell, Comparison, Workload, common_blocks};
+use super::doubts::Marks;
+use super::evidence::Evidence;
+use super::mix::{BreakEven, Curve, Inputs, Measured, Part, break_even, hits};
+use crate::words;
+use record::json::Value;
+use stats::interval::{self, Interval};
+use std::collections::BTreeMap;
+
+/// Highest hit ratio that is drawn and searched: one miss in two thousand.
+pub const HIT_MAX: f64 = 0.9995;
+/// Points of the drawn curve.
+const STEPS: usize = 72;
+/// How far each input is moved to see what moves the verdict.
+const MOVE: f64 = 0.10;
+/// Blocks that a transaction gets, when the user says nothing (docs/method.md, 8.2).
+const GETS: f64 = 40.0;
+/// CPU time of one get, nanoseconds, when the user says nothing.
+const CPU_PER_GET_NS: f64 = 5_000.0;
+
+/// The verdict for the user's mix.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    /// The user's workload as it was understood.
+    pub inputs: Inputs,
+    /// What was assumed because nobody said or measured it.
+    pub assumptions: Vec<String>,
+    /// Transactions per second, judged as a workload.
+    pub workload: Workload,
+    /// What limits each configuration.
+    pub bottlenecks: Vec<Option<Part>>,
+    /// The configuration whose gain is drawn: the winner, or the one that is ahead.
+    pub leader: usize,
+    /// Its speed-up over the baseline against hit ratio, with the interval over blocks.
+    pub curve: Vec<(f64, Interval)>,
+    /// The others' speed-ups: configuration, points.
+    pub others: Vec<(usize, Vec<(f64, f64)>)>,
+    /// Up to which hit ratio the leader pays.
+    pub break_even: BreakEven,
+    /// The same for the lower and upper end of the interval.
+    pub break_even_range: (BreakEven, BreakEven),
+    /// The same by hand: one session, latencies only (docs/method.md, 8.2, first level).
+    pub break_even_by_hand: BreakEven,
+    /// Page-cache share of the misses below which a direct leader pays on read latency (second level).
+    pub page_cache_break_even: Option<f64>,
+    /// What moves the verdict, strongest first.
+    pub sensitivity: Vec<Sensitivity>,
+    /// Margin that pays, 0.03.
+    pub delta: f64,
+}
+
+/// An input moved by a tenth down and up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// Which.
+    pub input: &'static str,
+    /// Speed-up with the input a tenth lower.
+    pub lower: f64,
+    /// Speed-up with the input a tenth higher.
+    pub higher: f64,
+    /// Whether one of them changes the answer to "does it pay?".
+    pub flips: bool,
+}
+
+/// The mix of a comparison, or the sentence why there is none.
+pub fn mix(evidence: &Evidence, comparison: &Comparison) -> Result<Mix, String> {
+    let (inputs, mut assumptions) = inputs(evidence, comparison)?;
+    let parts = Parts::of(comparison, &inputs, &mut assumptions)?;
+    let per_block = parts.per_block(comparison);
+    let mut workload = Workload {
+        name: "mix".into(),
+        title: "your mix".into(),
+        question: "How many transactions of your mix per second?".into(),
+        metric: "transactions/s".into(),
+        higher_is_better: true,
+        sessions: Some(inputs.sessions),
+        headline: true,
+        cells: (0..comparison.configurations.len()).map(|i| parts.cell(comparison, i, &inputs, &per_block[i])).collect(),
+        best: Vec::new(),
+        undecided: None,
+    };
+    workload.decide(comparison.baseline, &comparison.rule);
+    if let Some(reason) = &workload.undecided {
+        return Err(format!("no verdict for your mix: {reason}"));
+    }
+    let leader = leader(&workload, comparison.baseline).ok_or("no verdict for your mix: nothing to compare with")?;
+    let pair = Pair::of(&per_block, comparison, leader);
+    let threshold = 1.0 + comparison.rule.delta;
+    let cross = |speed: &dyn Fn(f64) -> f64| break_even(speed, threshold, inputs.hit_ratio, HIT_MAX);
+    let bottlenecks =
+        per_block.iter().map(|blocks| blocks.values().next().map(|m| inputs.bottleneck(m))).collect();
+    let others = (0..comparison.configurations.len())
+        .filter(|i| *i != leader && *i != comparison.baseline && workload.cells[*i].decision.is_some())
+        .map(|i| {
+            let pair = Pair::of(&per_block, comparison, i);
+            (i, hits(STEPS, HIT_MAX).into_iter().map(|h| (h, pair.ratio(&inputs.at(h)))).collect())
+        })
+        .collect();
+    Ok(Mix {
+        curve: hits(STEPS, HIT_MAX).into_iter().filter_map(|h| Some((h, pair.interval(&inputs.at(h))?))).collect(),
+        break_even: cross(&|h| pair.ratio(&inputs.at(h))),
+        break_even_range: (
+            cross(&|h| pair.interval(&inputs.at(h)).map_or(0.0, |i| i.low)),
+            cross(&|h| pair.interval(&inputs.at(h)).map_or(0.0, |i| i.high)),
+        ),
+        break_even_by_hand: cross(&|h| pair.by_hand(&inputs.at(h))),
+        page_cache_break_even: page_cache_break_even(comparison, leader, &pair),
+        sensitivity: sensitivity(&inputs, &pair, threshold),
+        delta: comparison.rule.delta,
+        inputs,
+        assumptions,
+        workload,
+        bottlenecks,
+        leader,
+        others,
+    })
+}
+
+/// The winner; else the one with the largest ratio.
+fn leader(workload: &Workload, baseline: usize) -> Option<usize> {
+    if let [only] = workload.best[..]
+        && only != baseline
+    {
+        return Some(only);
+    }
+    let ratio = |i: &usize| workload.cells[*i].decision.as_ref().map(|d| d.ratio.value);
+    (0..workload.cells.len()).filter(|i| ratio(i).is_some()).max_by(|a, b| {
+        ratio(a).partial_cmp(&ratio(b)).unwrap_or(std::cmp::Ordering::Equal)
+    })
+}
+
+/// Inputs from the plan, or from the event `mix`; what neither says is assumed, and said to be.
+fn inputs(evidence: &Evidence, comparison: &Comparison) -> Result<(Inputs, Vec<String>), String> {
+    let event = evidence.event("mix").unwrap_or(&Value::Null);
+    let given = |key: &str| event[key].as_f64().or_else(|| evidence.plan["mix"][key].as_f64());
+    let share = |key: &str| given(key).filter(|v| (0.0..=1.0).contains(v));
+    let (Some(read_share), Some(hit_ratio)) = (share("read_share"), share("hit_ratio")) else {
+        return Err("no mix was given with this run; type --read-share and --hit-ratio with the next one".into());
+    };
+    let mut assumptions = Vec::new();
+    let mut or = |key: &str, otherwise: f64, words: &str| {
+        given(key).filter(|v| *v >= 0.0 && v.is_finite()).unwrap_or_else(|| {
+            assumptions.push(words.to_owned());
+            otherwise
+        })
+    };
+    let gets = or("gets_per_transaction", GETS, "a transaction gets 40 blocks");
+    let commits = or("commits_per_transaction", 1.0, "it commits once");
+    let cpu_per_get_ns =
+        or("cpu_per_get_ns", CPU_PER_GET_NS, "each get takes 5 µs of CPU");
+    let page_cache_hit_ratio =
+        or("page_cache_hit_ratio", 0.0, "memory belongs to the buffer cache: what misses it misses the page cache too");
+    let block_writes = given("block_writes_per_transaction").filter(|w| *w >= 0.0);
+    if block_writes.is_none() {
+        assumptions.push("a changed block is written once, when it leaves the cache".into());
+    }
+    let measured = comparison.workload("read-cold").and_then(|w| w.sessions).unwrap_or(1);
+    let sessions = given("sessions").filter(|n| *n >= 1.0).map_or(measured, |n| n as u32);
+    let known = given("cores").or_else(|| evidence.fact("cpu", "allowed")?.trim().parse().ok());
+    let cores = known.filter(|n| *n >= 1.0).unwrap_or_else(|| {
+        assumptions.push("there are as many cores as sessions".into());
+        f64::from(sessions)
+    }) as u32;
+    assumptions.push("sessions do not think between transactions".into());
+    assumptions.push("database writers hold sessions up only when they cannot keep up".into());
+    let inputs = Inputs {
+        read_share,
+        hit_ratio,
+        page_cache_hit_ratio,
+        gets,
+        block_writes,
+        commits,
+        cpu_per_get_ns,
+        cores,
+        sessions,
+    };
+    Ok((inputs, assumptions))
+}
+
+/// The workloads that the network is built from.
+struct Parts<'c> {
+    read: &'c Workload,
+    read_one: Option<&'c Workload>,
+    cached: Option<&'c Workload>,
+    commit: Option<&'c Workload>,
+    commit_one: Option<&'c Workload>,
+    write: Option<&'c Workload>,
+}
+
+impl<'c> Parts<'c> {
+    fn of(comparison: &'c Comparison, inputs: &Inputs, assumptions: &mut Vec<String>) -> Result<Self, String> {
+        let measured = |name: &str| {
+            comparison.workload(name).filter(|w| w.cells.iter().any(|cell| !cell.blocks.is_empty()))
+        };
+        let read = measured("read-cold").ok_or("no verdict for your mix: cold reads were not measured")?;
+        let parts = Self {
+            read,
+            read_one: measured("read-cold-1"),
+            cached: measured("read-cached"),
+            commit: measured("commit"),
+            commit_one: measured("commit-1"),
+            write: measured("writers"),
+        };
+        if parts.commit.is_none() && inputs.commits > 0.0 {
+            assumptions.push("commits cost nothing, because they were not measured".into());
+        }
+        if parts.write.is_none() && inputs.writes() > 0.0 {
+            assumptions.push("block writes cost nothing, because writers were not measured".into());
+        }
+        Ok(parts)
+    }
+
+    /// Workloads without which a configuration has no value.
+    fn needed(&self) -> impl Iterator<Item = &'c Workload> {
+        [Some(self.read), self.commit, self.write].into_iter().flatten()
+    }
+
+    /// What each configuration did in each block that holds all of its components.
+    fn per_block(&self, comparison: &Comparison) -> Vec<BTreeMap<u32, Measured>> {
+        (0..comparison.configurations.len())
+            .map(|i| {
+                let common = common_blocks(self.needed().map(|w| &w.cells[i]));
+                common.into_iter().map(|block| (block, self.measured(comparison, i, block))).collect()
+            })
+            .collect()
+    }
+
+    fn measured(&self, comparison: &Comparison, i: usize, block: u32) -> Measured {
+        let value = |w: Option<&Workload>| w.and_then(|w| w.cells[i].blocks.get(&block).copied());
+        let curve = |one: Option<&Workload>, many: &Workload| Curve {
+            one: value(one),
+            many: value(Some(many)).unwrap_or(f64::NAN),
+            sessions: many.sessions.unwrap_or(1),
+        };
+        let cpu = |w: Option<&Workload>| w.and_then(|w| w.cells[i].cpu_ns).unwrap_or(0.0);
+        let buffered = comparison.configurations[i].buffered();
+        let page_cache_ns = self.cached.filter(|_| buffered).and_then(|w| w.cells[i].latency_ns);
+        Measured {
+            read: curve(self.read_one, self.read),
+            commit: self.commit.map(|many| curve(self.commit_one, many)),
+            write: value(self.write),
+            cpu_ns: [cpu(Some(self.read)), cpu(self.commit), cpu(self.write)],
+            page_cache_ns,
+        }
+    }
+
+    fn cell(
+        &self,
+        comparison: &Comparison,
+        i: usize,
+        inputs: &Inputs,
+        blocks: &BTreeMap<u32, Measured>,
+    ) -> Cell {
+        let mut marks = Marks::default();
+        for workload in self.needed() {
+            let mut of_part = workload.cells[i].marks.clone();
+            of_part.withdrawn = of_part.withdrawn.map(|reason| format!("{}: {reason}", workload.title));
+            marks.inherit(&of_part);
+        }
+        let values: BTreeMap<u32, f64> = blocks.iter().map(|(block, m)| (*block, inputs.throughput(m))).collect();
+        let level: Vec<f64> = values.values().copied().collect();
+        Cell {
+            absolute: interval::absolute(&level, 0.95, 0.0).ok(),
+            blocks: values,
+            marks,
+            cpu_ns: None,
+            in_flight: Some(f64::from(inputs.sessions)).filter(|_| comparison.baseline == i),
+            ..Cell::default()
+        }
+    }
+}
+
+/// Baseline and one configuration, block by block.
+struct Pair {
+    blocks: Vec<(Measured, Measured)>,
+    level: f64,
+}
+
+impl Pair {
+    fn of(per_block: &[BTreeMap<u32, Measured>], comparison: &Comparison, i: usize) -> Self {
+        let baseline = &per_block[comparison.baseline];
+        let blocks = baseline.iter().filter_map(|(block, old)| Some((*old, *per_block[i].get(block)?))).collect();
+        Self { blocks, level: 1.0 - comparison.rule.level_per_look }
+    }
+
+    fn throughputs(&self, inputs: &Inputs) -> (Vec<f64>, Vec<f64>) {
+        self.blocks.iter().map(|(old, new)| (inputs.throughput(old), inputs.throughput(new))).unzip()
+    }
+
+    fn ratio(&self, inputs: &Inputs) -> f64 {
+        let (old, new) = self.throughputs(inputs);
+        let logs: f64 = old.iter().zip(&new).map(|(a, b)| (b / a).ln()).sum();
+        (logs / old.len().max(1) as f64).exp()
+    }
+
+    fn interval(&self, inputs: &Inputs) -> Option<Interval> {
+        let (old, new) = self.throughputs(inputs);
+        interval::ratio(&old, &new, self.level).ok()
+    }
+
+    fn by_hand(&self, inputs: &Inputs) -> f64 {
+        let logs: f64 = self.blocks.iter().map(|(a, b)| (inputs.by_hand_ns(a) / inputs.by_hand_ns(b)).ln()).sum();
+        (logs / self.blocks.len().max(1) as f64).exp()
+    }
+}
+
+/// Only a question when the baseline uses the page cache, the leader does not, and the leader's reads are faster.
+fn page_cache_break_even(comparison: &Comparison, leader: usize, pair: &Pair) -> Option<f64> {
+    if !comparison.configurations[comparison.baseline].buffered() || comparison.configurations[leader].buffered() {
+        return None;
+    }
+    let alone = |curve: &Curve| curve.one.map(|rate| 1e9 / rate);
+    let mean = |values: Option<Vec<f64>>| {
+        values.filter(|v| !v.is_empty()).map(|v| v.iter().sum::<f64>() / v.len() as f64)
+    };
+    let r_a = mean(pair.blocks.iter().map(|(old, _)| alone(&old.read)).collect())?;
+    let r_b = mean(pair.blocks.iter().map(|(_, new)| alone(&new.read)).collect())?;
+    let r_page_cache = pair.blocks.first()?.0.page_cache_ns?;
+    let share = stats::mix::second_level_break_even(r_a, r_b, r_page_cache);
+    (0.0..1.0).contains(&share).then_some(share)
+}
+
+fn sensitivity(inputs: &Inputs, pair: &Pair, threshold: f64) -> Vec<Sensitivity> {
+    let pays = pair.ratio(inputs) >= threshold;
+    let moved = |input: &'static str, change: &dyn Fn(f64) -> Inputs| {
+        let (lower, higher) = (pair.ratio(&change(1.0 - MOVE)), pair.ratio(&change(1.0 + MOVE)));
+        Sensitivity { input, lower, higher, flips: (lower >= threshold) != pays || (higher >= threshold) != pays }
+    };
+    let mut all = vec![
+        moved("miss ratio of the buffer cache", &|f| {
+            inputs.at((1.0 - (1.0 - inputs.hit_ratio) * f).clamp(0.0, 1.0))
+        }),
+        moved("share of changes", &|f| Inputs {
+            read_share: (1.0 - (1.0 - inputs.read_share) * f).clamp(0.0, 1.0),
+            ..*inputs
+        }),
+        moved("commits in a transaction", &|f| Inputs { commits: inputs.commits * f, ..*inputs }),
+        moved("blocks that a transaction gets", &|f| Inputs { gets: inputs.gets * f, ..*inputs }),
+        moved("CPU time of a get", &|f| Inputs { cpu_per_get_ns: inputs.cpu_per_get_ns * f, ..*inputs }),
+    ];
+    let strength = |s: &Sensitivity| (s.higher / s.lower).ln().abs();
+    all.sort_by(|a, b| strength(b).partial_cmp(&strength(a)).unwrap_or(std::cmp::Ordering::Equal));
+    all
+}
+
+impl Mix {
+    /// The break-even point in words: `below a buffer cache hit ratio of 99.3 % [99.1–99.5 %]`.
+    pub fn pays(&self) -> String {
+        match self.break_even {
+            BreakEven::Always => format!("at any buffer cache hit ratio up to {}", words::percent(HIT_MAX)),
+            BreakEven::Never => "at no buffer cache hit ratio".into(),
+            BreakEven::At(h) => {
+                let end = |b: BreakEven| match b {
+                    BreakEven::At(h) => words::percent(h),
+                    BreakEven::Always => format!("above {}", words::percent(HIT_MAX)),
+                    BreakEven::Never => "nowhere".into(),
+                };
+                let (low, high) = self.break_even_range;
+                format!("below a buffer cache hit ratio of {} [{}–{}]", words::percent(h), end(low), end(high))
+            }
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! A comparison on the page: matrix of ratios, the mix with its break-even curve, one table-graphic for each workload.
+
+use super::{marks, numbers};
+use crate::chart::break_even::BreakEvenChart;
+use crate::chart::cell::{self, Latency};
+use crate::chart::{Scale, escape, extent};
+use crate::model::compare::{Cell, Comparison, Workload};
+use crate::model::mix::BreakEven;
+use crate::model::sentence;
+use crate::model::weighted::Mix;
+use crate::words;
+use stats::verdict::Verdict;
+
+/// Widest ratio that an axis shows; beyond it an arrow stands.
+const RATIO_MAX: f64 = 64.0;
+/// Labels on the axis of ratios and of latencies.
+const TICKS: usize = 5;
+const TICKS_LATENCY: usize = 3;
+
+pub(super) fn sections(comparison: &Comparison) -> String {
+    let mut out = matrix(comparison);
+    if let Ok(mix) = &comparison.mix {
+        out.push_str(&mix_section(comparison, mix));
+    }
+    out.push_str("<section id=\"workloads\">\n<h2>Workload by workload</h2>\n");
+    out.push_str(&format!(
+        "<p class=\"note\">Ratio to {} with its interval over blocks. Latency: the shape of all latencies on a log axis; the stroke is \
+         the median, the dot the 99th percentile where enough latencies lie beyond it.</p>\n",
+        escape(&comparison.said(comparison.baseline))
+    ));
+    let (first, rest): (Vec<&Workload>, Vec<&Workload>) = comparison.workloads.iter().partition(|w| w.headline);
+    for workload in first.into_iter().chain(rest) {
+        out.push_str(&panel(comparison, workload));
+    }
+    out.push_str("</section>\n");
+    out.push_str(&proofs(comparison));
+    out
+}
+
+fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "▲",
+        Verdict::Worse => "▼",
+        Verdict::Same => "=",
+        Verdict::Unknown => "?",
+    }
+}
+
+/// `mode` on one line and `api` beneath it, with the notes about the configuration.
+fn heading(comparison: &Comparison, index: usize) -> String {
+    let configuration = &comparison.configurations[index];
+    let (first, second) = configuration.name.split_once(' ').unwrap_or((&configuration.name, ""));
+    let second = if second.is_empty() { String::new() } else { format!("<br>{}", escape(second)) };
+    format!("<th scope=\"col\">{}{}{second}</th>", escape(first), numbers(&configuration.marks.notes))
+}
+
+fn matrix(comparison: &Comparison) -> String {
+    let others: Vec<usize> = (0..comparison.configurations.len()).filter(|i| *i != comparison.baseline).collect();
+    let heads: String = others.iter().map(|i| heading(comparison, *i)).collect();
+    let mix = comparison.mix.as_ref().ok().map(|mix| &mix.workload);
+    let rows: String = mix
+        .into_iter()
+        .chain(&comparison.workloads)
+        .map(|w| {
+            let cells: String = others.iter().map(|i| matrix_cell(comparison, w, *i)).collect();
+            let class = if w.name == "mix" { "mix" } else if w.headline { "" } else { "minor" };
+            let title = if w.name == "mix" { "your mix".to_owned() } else { w.title.clone() };
+            format!(
+                "<tr class=\"{class}\"><th scope=\"row\"><a href=\"#{}\">{}</a></th>{cells}</tr>\n",
+                anchor(w),
+                escape(&title)
+            )
+        })
+        .collect();
+    format!(
+        "<section id=\"overview\">\n<h2>Ratio to {}</h2>\n<ul class=\"legend\"><li><span class=\"v-better\">▲ better</span></li><li><span \
+         class=\"v-worse\">▼ worse</span></li><li><span class=\"v-same\">= same within ±{}</span></li><li><span class=\"v-unknown\">? \
+         unknown yet</span></li><li><span class=\"withdrawn\">withdrawn</span></li></ul>\n<div class=\"scroll\"><table \
+         class=\"matrix\">\n<thead><tr><th></th>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n",
+        escape(&comparison.said(comparison.baseline)),
+        words::percent(comparison.rule.delta)
+    )
+}
+
+fn anchor(workload: &Workload) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    format!("w-{}", workload.name.chars().map(safe).collect::<String>())
+}
+
+fn matrix_cell(comparison: &Comparison, workload: &Workload, index: usize) -> String {
+    let cell = &workload.cells[index];
+    let Some(d) = &cell.decision else {
+        let why = cell.not_compared.clone().or_else(|| workload.undecided.clone()).unwrap_or_default();
+        let text = match cell.withdrawn() {
+            true => format!("<span class=\"withdrawn\">{}</span>", level(cell)),
+            false => "–".into(),
+        };
+        return format!("<td title=\"{}\">{text}{}</td>", escape(&why), marks(&cell.marks));
+    };
+    let tip = format!(
+        "{}, {}: {} × {} ({})",
+        comparison.configurations[index].name,
+        workload.title,
+        words::ratio(d.ratio.value),
+        words::ratio_interval(d.ratio.low, d.ratio.high),
+        d.reason
+    );
+    format!(
+        "<td title=\"{}\"><span class=\"v-{}\">{} {}</span>{}</td>",
+        escape(&tip),
+        cell::class(d.verdict),
+        sign(d.verdict),
+        words::ratio(d.ratio.value),
+        marks(&cell.marks)
+    )
+}
+
+fn level(cell: &Cell) -> String {
+    let first = cell.blocks.values().next().copied();
+    cell.absolute.map(|a| a.value).or(first).map_or("–".into(), words::amount)
+}
+
+/// The axis of one panel: wide enough for its intervals, never so narrow that nothing looks like much.
+fn axis(workload: &Workload) -> Scale {
+    let decisions = workload.cells.iter().filter_map(|cell| cell.decision.as_ref());
+    let ends = decisions.flat_map(|d| [d.ratio.low.max(d.ratio.value / 2.0), d.ratio.high.min(d.ratio.value * 2.0)]);
+    let (low, high) = extent(ends.chain([1.0])).unwrap_or((0.9, 1.1));
+    let clip = |v: f64| v.clamp(1.0 / RATIO_MAX, RATIO_MAX);
+    cell::ratio_scale((clip(low) * 0.98).min(0.9), (clip(high) * 1.02).max(1.1))
+}
+
+/// One configuration's interval cell, and what stands beside it: ratio and verdict.
+fn ratio_cells(comparison: &Comparison, workload: &Workload, index: usize, scale: &Scale) -> String {
+    let cell = &workload.cells[index];
+    if index == comparison.baseline {
+        let drawn = cell::interval(scale, TICKS, None, "baseline");
+        return format!("<td class=\"draw\">{drawn}</td><td class=\"text\">1</td><td class=\"text\">baseline</td>");
+    }
+    match (&cell.decision, &cell.not_compared) {
+        (Some(d), _) => {
+            let ratio = format!("{} {}", words::ratio(d.ratio.value), words::ratio_interval(d.ratio.low, d.ratio.high));
+            let drawn = cell::interval(scale, TICKS, Some((&d.ratio, d.verdict)), &format!("{ratio} {}", d.verdict));
+            let needed = match d.blocks_needed {
+                Some(blocks) if blocks < 1_000 => {
+                    format!("about {} would decide", words::count(blocks.max(1), "more block"))
+                }
+                _ => d.reason.to_string(),
+            };
+            format!(
+                "<td class=\"draw\">{drawn}</td><td class=\"text\">{ratio}</td><td class=\"text\" title=\"{}\"><span class=\"v-{}\">{} \
+                 {}</span>{}</td>",
+                escape(&needed),
+                cell::class(d.verdict),
+                sign(d.verdict),
+                d.verdict,
+                marks(&cell.marks)
+            )
+        }
+        (None, reason) => format!(
+            "<td class=\"draw\">{}</td><td class=\"because\" colspan=\"2\" title=\"{full}\">{full}{}</td>",
+            cell::empty(scale, TICKS),
+            marks(&cell.marks),
+            full = escape(reason.as_deref().unwrap_or("no verdict")),
+        ),
+    }
+}
+
+fn row_class(comparison: &Comparison, workload: &Workload, index: usize) -> &'static str {
+    match () {
+        () if workload.cells[index].withdrawn() => "out",
+        () if index == comparison.baseline => "base",
+        () => "",
+    }
+}
+
+fn panel(comparison: &Comparison, workload: &Workload) -> String {
+    let scale = axis(workload);
+    let shapes: Vec<_> = workload.cells.iter().map(|cell| cell.shape.as_ref()).collect();
+    let span = extent(shapes.iter().flatten().flat_map(|s| [s.span().0, s.span().1])).unwrap_or((1e3, 1e6));
+    let latency = cell::latency_scale(span.0 * 0.9, span.1 * 1.1);
+    let steps = shapes.iter().flatten().flat_map(|s| s.steps.iter().map(|step| step.2));
+    let peak = extent(steps).map_or(1.0, |e| e.1);
+    let rows: String = (0..workload.cells.len())
+        .map(|i| {
+            let cell = &workload.cells[i];
+            let drawn = shapes[i].map(|s| Latency { steps: &s.steps, p50_ns: s.p50_ns, p99_ns: s.p99_ns });
+            let p99 = shapes[i].and_then(|s| s.p99_ns).map_or_else(String::new, words::latency);
+            format!(
+                "<tr class=\"{}\"><th scope=\"row\">{}</th><td class=\"value\"{}>{}</td>{}<td class=\"draw\">{}</td><td>{}</td><td>{p99}</td></tr>\n",
+                row_class(comparison, workload, i),
+                escape(&comparison.configurations[i].name),
+                absolute_tip(cell),
+                level(cell),
+                ratio_cells(comparison, workload, i, &scale),
+                cell::latency(&latency, TICKS_LATENCY, drawn.as_ref(), peak, &format!("99th percentile {p99}")),
+                cell.latency_ns.map_or_else(String::new, words::latency),
+            )
+        })
+        .collect();
+    let sessions = workload.sessions.map_or_else(String::new, |n| format!(", {}", words::count(n as usize, "session")));
+    format!(
+        concat!(
+            "<section class=\"panel\" id=\"{id}\">\n<h3>{title} <small>{question}{sessions}</small></h3>\n<p class=\"say\">{say}.</p>\n",
+            "<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:14.5%\"><col style=\"width:8.5%\">",
+            "<col style=\"width:25%\"><col style=\"width:14%\"><col style=\"width:10.5%\"><col style=\"width:14%\">",
+            "<col style=\"width:6.75%\"><col style=\"width:6.75%\"></colgroup>\n<thead><tr><th></th><th scope=\"col\">{metric}</th>",
+            "<th class=\"draw\">{axis}</th><th class=\"text\" scope=\"col\">ratio</th><th class=\"text\" scope=\"col\">verdict</th>",
+            "<th class=\"draw\">{latency}</th><th scope=\"col\">mean</th><th scope=\"col\">p99</th></tr></thead>\n",
+            "<tbody>\n{rows}</tbody></table></div>\n</section>\n"
+        ),
+        id = anchor(workload),
+        title = escape(&words::capital(&workload.title)),
+        question = escape(&workload.question),
+        sessions = sessions,
+        say = escape(&words::capital(&sentence::of_workload(comparison, workload))),
+        metric = escape(&workload.metric),
+        axis = cell::axis(&scale, cell::INTERVAL_WIDTH, TICKS, words::short),
+        latency = cell::axis(&latency, cell::LATENCY_WIDTH, TICKS_LATENCY, words::latency_short),
+        rows = rows,
+    )
+}
+
+fn absolute_tip(cell: &Cell) -> String {
+    cell.absolute.map_or_else(String::new, |a| {
+        format!(" title=\"{} at {} over {}\"", words::amount_interval(a.low, a.high), words::percent(a.level), words::count(a.n, "block"))
+    })
+}
+
+fn mix_section(comparison: &Comparison, mix: &Mix) -> String {
+    let workload = &mix.workload;
+    let scale = axis(workload);
+    let rows: String = (0..workload.cells.len())
+        .map(|i| {
+            let cell = &workload.cells[i];
+            let limit = mix.bottlenecks[i].filter(|_| !cell.withdrawn()).map_or_else(String::new, |part| part.to_string());
+            format!(
+                "<tr class=\"{}\"><th scope=\"row\">{}</th><td class=\"value\"{}>{}</td>{}<td class=\"text\">{limit}</td></tr>\n",
+                row_class(comparison, workload, i),
+                escape(&comparison.configurations[i].name),
+                absolute_tip(cell),
+                level(cell),
+                ratio_cells(comparison, workload, i, &scale),
+            )
+        })
+        .collect();
+    let table = format!(
+        concat!(
+            "<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:16%\"><col style=\"width:12%\">",
+            "<col style=\"width:28%\"><col style=\"width:16%\"><col style=\"width:12%\"><col style=\"width:16%\"></colgroup>\n",
+            "<thead><tr><th></th><th scope=\"col\">transactions/s</th><th class=\"draw\">{}</th><th class=\"text\" scope=\"col\">ratio</th>",
+            "<th class=\"text\" scope=\"col\">verdict</th><th class=\"text\" scope=\"col\">limited by</th></tr></thead>\n<tbody>\n{}</tbody></table></div>\n"
+        ),
+        cell::axis(&scale, cell::INTERVAL_WIDTH, TICKS, words::short),
+        rows
+    );
+    format!(
+        "<section class=\"panel\" id=\"w-mix\">\n<h2>Your mix</h2>\n<p class=\"say\">{}.</p>\n{table}</section>\n{}",
+        escape(&words::capital(&sentence::of_workload(comparison, workload))),
+        break_even(comparison, mix)
+    )
+}
+
+fn break_even(comparison: &Comparison, mix: &Mix) -> String {
+    let here = mix.workload.cells[mix.leader].decision.as_ref().map_or(1.0, |d| d.ratio.value);
+    let (leader, baseline) = (comparison.said(mix.leader), comparison.said(comparison.baseline));
+    let chart = BreakEvenChart {
+        leader: &leader,
+        baseline: &baseline,
+        curve: mix.curve.iter().map(|(h, i)| (*h, i.value, i.low, i.high)).collect(),
+        others: mix
+            .others
+            .iter()
+            .map(|(i, points)| (comparison.configurations[*i].name.as_str(), points.as_slice()))
+            .collect(),
+        break_even: match mix.break_even {
+            BreakEven::At(h) => Some(h),
+            BreakEven::Always | BreakEven::Never => None,
+        },
+        you: (mix.inputs.hit_ratio, here),
+        delta: mix.delta,
+    };
+    format!(
+        "<section class=\"panel\" id=\"break-even\">\n<h3>When does {} pay? <small>speed-up over {} against the buffer cache hit \
+         ratio</small></h3>\n<figure><div class=\"scroll\">{}</div></figure>\n<div class=\"two\">\n<div>{}</div>\n<div>{}</div>\n</div>\n</section>\n",
+        escape(&leader),
+        escape(&baseline),
+        chart.draw(),
+        assumptions(comparison, mix),
+        sensitivity(mix)
+    )
+}
+
+fn assumptions(comparison: &Comparison, mix: &Mix) -> String {
+    let i = &mix.inputs;
+    let mut items = vec![
+        format!("given: {}, reads {} of the work, hit ratio {}", words::count(i.sessions as usize, "session"), words::percent(i.read_share), words::percent(i.hit_ratio)),
+        format!(
+            "so one transaction makes {} physical reads, {} commits and {} block writes",
+            words::ratio(i.misses()),
+            words::ratio(i.commits),
+            words::ratio(i.writes())
+        ),
+    ];
+    items.extend(mix.assumptions.iter().map(|a| format!("assumed: {a}")));
+    match mix.break_even_by_hand {
+        BreakEven::At(h) => items.push(format!("by hand, one session, latencies only: break-even at {}", words::percent(h))),
+        BreakEven::Always => items.push("by hand, one session, latencies only: it always pays".into()),
+        BreakEven::Never => items.push("by hand, one session, latencies only: it never pays".into()),
+    }
+    if let Some(share) = mix.page_cache_break_even {
+        items.push(format!(
+            "if the page cache caught more than {} of the misses of {}, its reads would be the faster ones",
+            words::percent(share),
+            comparison.said(comparison.baseline)
+        ));
+    }
+    let items: String = items.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
+    format!(
+        "<p class=\"note\">A closed queueing network of the measured curves (reads, log, block writes, CPU), solved for each block.</p>\n<ul \
+         class=\"note\">\n{items}</ul>"
+    )
+}
+
+fn sensitivity(mix: &Mix) -> String {
+    let rows: String = mix
+        .sensitivity
+        .iter()
+        .map(|s| {
+            let flips = if s.flips { " <b>changes the answer</b>" } else { "" };
+            format!(
+                "<tr><th scope=\"row\">{}{flips}</th><td>{} ×</td><td>{} ×</td></tr>\n",
+                escape(s.input),
+                words::ratio(s.lower),
+                words::ratio(s.higher)
+            )
+        })
+        .collect();
+    format!(
+        "<table>\n<caption class=\"note\" style=\"text-align:left\">What moves this verdict: speed-up with each input a tenth lower and \
+         higher</caption>\n<thead><tr><th></th><th scope=\"col\">−10 %</th><th scope=\"col\">+10 %</th></tr></thead>\n<tbody>\n{rows}</tbody></table>"
+    )
+}
+
+/// What is proven of each configuration: flags from the kernel, requests in flight, time inside submit.
+fn proofs(comparison: &Comparison) -> String {
+    let of = |name: &str, i: usize| comparison.workload(name).map(|w| &w.cells[i]);
+    let text = |value: Option<f64>, show: &dyn Fn(f64) -> String| value.map_or("–".to_owned(), show);
+    let rows: String = comparison
+        .configurations
+        .iter()
+        .enumerate()
+        .map(|(i, configuration)| {
+            let (reads, writers) = (of("read-cold", i), of("writers", i));
+            format!(
+                "<tr><th scope=\"row\">{}{}</th><td class=\"text\"><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                escape(&configuration.name),
+                numbers(&configuration.marks.notes),
+                escape(configuration.flags.as_deref().unwrap_or("not read")),
+                text(reads.and_then(|c| c.in_flight), &|v| format!("{v:.1}")),
+                text(reads.and_then(|c| c.device_ops), &|v| format!("{v:.2}")),
+                text(reads.and_then(|c| c.cpu_ns), &words::latency),
+                text(writers.and_then(|c| c.submit_share), &words::percent),
+            )
+        })
+        .collect();
+    format!(
+        "<section class=\"panel\" id=\"proofs\">\n<h2>What was really in force</h2>\n<p class=\"note\">Open flags as the kernel shows them; \
+         cold reads: requests in flight as the generator counted them, device reads for each read, CPU time of a read; writers: share of \
+         their time spent inside submit calls (near 100 %: not asynchronous).</p>\n<div class=\"scroll\"><table>\n<thead><tr><th></th><th \
+         class=\"text\" scope=\"col\">open flags</th><th scope=\"col\">in flight</th><th scope=\"col\">device reads / read</th><th \
+         scope=\"col\">CPU / read</th><th scope=\"col\">inside submit</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n"
+    )
+}

@@ -1,0 +1,130 @@
+//! The report as one page of HTML: no network, no script; drawings are SVG made in Rust, colours are CSS variables.
+//!
+//! Order: the sentence in large type, what belongs to it, the evidence as tables that carry their drawings in their rows
+//! (so the numbers stand beside the picture, for eyes and for screen readers), time lines, doubts, facts, how it was found.
+
+mod calibrate;
+mod compare;
+mod notes;
+mod side;
+
+use crate::chart::escape;
+use crate::chart::timeline::{LaneChart, Stretch, TimeChart};
+use crate::model::Model;
+use crate::model::doubts::Marks;
+use crate::model::timeline::TimeLine;
+use crate::words;
+
+/// Steps of one line in the drawn time lines: more than a screen has pixels would only make the page heavy.
+const CELLS: usize = 640;
+
+/// One run, or several side by side.
+pub fn report(models: &[Model]) -> String {
+    match models {
+        [only] => single(only),
+        several => side::report(several),
+    }
+}
+
+fn single(model: &Model) -> String {
+    let mut body = header(model);
+    body.push_str(&format!("<main>\n<h1>{}</h1>\n", sentence(&model.answer.headline)));
+    body.push_str(&lead(&model.answer.more));
+    match &model.comparison {
+        Some(comparison) => body.push_str(&compare::sections(comparison)),
+        None => body.push_str(&calibrate::sections(model)),
+    }
+    if let Some(line) = &model.time_line {
+        body.push_str(&time_line(line));
+    }
+    body.push_str(&notes::sections(model));
+    body.push_str("</main>\n");
+    document(&format!("{} of {}", words::capital(&model.run.kind), model.run.target), &body)
+}
+
+/// The page around `body`.
+fn document(title: &str, body: &str) -> String {
+    format!(
+        concat!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+            "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{} – Redoubt</title>\n",
+            "<link rel=\"icon\" href=\"data:,\">\n",
+            "<style>\n{}</style>\n</head>\n<body>\n{}</body>\n</html>\n"
+        ),
+        escape(title),
+        include_str!("page.css"),
+        body
+    )
+}
+
+fn header(model: &Model) -> String {
+    let run = &model.run;
+    let storage = run.storage.as_ref().map_or_else(String::new, |s| format!(", {}", escape(s)));
+    format!(
+        "<header class=\"run\"><b>redoubt {}</b> · {}{storage} · {} · {}</header>\n",
+        escape(&run.kind),
+        escape(&run.target),
+        escape(&words::moment(&run.started_utc)),
+        words::span(run.seconds)
+    )
+}
+
+/// A sentence of ours, escaped; the interval in brackets is set softer.
+fn sentence(text: &str) -> String {
+    let text = escape(text);
+    match (text.find(" ["), text.find(']')) {
+        (Some(from), Some(to)) if from < to => {
+            format!("{} <span class=\"dim\">{}</span>{}", &text[..from], &text[from + 1..=to], &text[to + 1..])
+        }
+        _ => text,
+    }
+}
+
+fn lead(more: &[String]) -> String {
+    if more.is_empty() {
+        return String::new();
+    }
+    let items: String = more.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
+    format!("<ul class=\"lead\">\n{items}</ul>\n")
+}
+
+/// Links to the notes of a figure.
+fn marks(marks: &Marks) -> String {
+    numbers(&marks.notes)
+}
+
+fn numbers(notes: &[usize]) -> String {
+    if notes.is_empty() {
+        return String::new();
+    }
+    let links: Vec<String> = notes.iter().map(|n| format!("<a href=\"#doubt-{n}\">{n}</a>")).collect();
+    format!("<sup>{}</sup>", links.join(","))
+}
+
+fn time_line(line: &TimeLine) -> String {
+    let chart = TimeChart {
+        seconds: line.seconds,
+        rows: &line.band_rows,
+        stretches: line
+            .bands
+            .iter()
+            .map(|b| Stretch { from: b.from, to: b.to, row: b.row, name: &b.name })
+            .collect(),
+        lanes: line
+            .lanes
+            .iter()
+            .map(|lane| LaneChart {
+                title: &lane.title,
+                unit: &lane.unit,
+                lines: lane.lines.iter().map(|l| (l.name.as_str(), l.thinned(line.seconds, CELLS))).collect(),
+            })
+            .collect(),
+    };
+    format!(
+        "<section id=\"time\">\n<h2>The run on one time axis</h2>\n<figure><div class=\"scroll\">{}</div>\n<figcaption>Above: what \
+         was measured when. Beneath: what Redoubt did, and what the device, the CPU and the kernel counted meanwhile, each \
+         lane from zero to its peak.</figcaption></figure>\n</section>\n",
+        chart.draw()
+    )
+}

@@ -1,0 +1,255 @@
+//! A comparison in the terminal: the matrix of ratios, the break-even curve, one panel for each headline workload.
+
+use super::Page;
+use super::plot::{self, Mark, Plot};
+use super::style::{cut, left, right, sign, width};
+use crate::chart::{Scale, extent};
+use crate::model::compare::{Cell, Comparison, Workload};
+use crate::model::mix::BreakEven;
+use crate::model::sentence;
+use crate::model::weighted::{HIT_MAX, Mix};
+use crate::words;
+
+/// Widest ratio that an axis shows; beyond it an arrow stands.
+const RATIO_MAX: f64 = 64.0;
+/// Columns of one configuration in the matrix.
+const COLUMN: usize = 9;
+/// Columns of the workloads' names.
+const NAMES: usize = 17;
+
+pub(super) fn report(page: Page, comparison: &Comparison) -> String {
+    let mut out = matrix(page, comparison);
+    if let Ok(mix) = &comparison.mix {
+        out.push_str(&break_even(page, comparison, mix));
+    }
+    for workload in shown(comparison) {
+        out.push_str(&panel(page, comparison, workload));
+    }
+    out.push_str(&left_out(page, comparison));
+    out
+}
+
+/// The mix, then the workloads of the first page.
+fn shown(comparison: &Comparison) -> impl Iterator<Item = &Workload> {
+    let mix = comparison.mix.as_ref().ok().map(|mix| &mix.workload);
+    mix.into_iter().chain(comparison.workloads.iter().filter(|w| w.headline))
+}
+
+/// The axis of one panel: wide enough for its intervals, never so narrow that nothing looks like much.
+fn axis(workload: &Workload, columns: usize) -> Scale {
+    let decisions = workload.cells.iter().filter_map(|cell| cell.decision.as_ref());
+    let ends = decisions.flat_map(|d| [d.ratio.low.max(d.ratio.value / 2.0), d.ratio.high.min(d.ratio.value * 2.0)]);
+    let (low, high) = extent(ends.chain([1.0])).unwrap_or((0.9, 1.1));
+    let clip = |v: f64| v.clamp(1.0 / RATIO_MAX, RATIO_MAX);
+    Scale::log((clip(low).min(0.9), clip(high).max(1.1)), (0.0, (columns - 1) as f64))
+}
+
+/// All workloads × all configurations: sign and ratio.
+fn matrix(page: Page, comparison: &Comparison) -> String {
+    let mut out = page.title(&format!("Ratio to {}", comparison.said(comparison.baseline)));
+    out.push_str(&page.paint.dim("▲ better  ▼ worse  = same  ? unknown  – not compared"));
+    out.push('\n');
+    let others: Vec<usize> = (0..comparison.configurations.len()).filter(|i| *i != comparison.baseline).collect();
+    let fit = ((page.width - NAMES) / COLUMN).max(1);
+    let mix = comparison.mix.as_ref().ok().map(|mix| &mix.workload);
+    for part in others.chunks(fit) {
+        for word in 0..2 {
+            let names = part.iter().map(|i| {
+                let name = &comparison.configurations[*i].name;
+                let (first, second) = name.split_once(' ').unwrap_or((name, ""));
+                let notes = notes(&comparison.configurations[*i].marks.notes);
+                let text = if word == 0 { cut(first, COLUMN - 1 - width(&notes)) + &notes } else { second.to_owned() };
+                format!(" {}", right(&text, COLUMN - 1))
+            });
+            out.push_str(&page.paint.dim(&format!("{}{}", " ".repeat(NAMES), names.collect::<String>())));
+            out.push('\n');
+        }
+        for workload in mix.into_iter().chain(&comparison.workloads) {
+            let name = if workload.name == "mix" { "your mix" } else { &workload.name };
+            let name = left(name, NAMES);
+            out.push_str(&if workload.headline { page.paint.bold(&name) } else { name });
+            for i in part {
+                out.push_str(&matrix_cell(page, &workload.cells[*i]));
+            }
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn matrix_cell(page: Page, cell: &Cell) -> String {
+    let text = match &cell.decision {
+        Some(d) => format!("{} {}", sign(cell.verdict()), words::ratio(d.ratio.value)),
+        None => "–".into(),
+    };
+    let notes = notes(&cell.marks.notes);
+    let fits = width(&text) + width(&notes) < COLUMN;
+    page.paint.verdict(cell.verdict(), &right(&if fits { text + &notes } else { text }, COLUMN))
+}
+
+/// The speed-up of the leader against hit ratio, where it stops paying, and where the user is.
+fn break_even(page: Page, comparison: &Comparison, mix: &Mix) -> String {
+    let leader = comparison.said(mix.leader);
+    let mut out = page.title(&format!("When does {leader} pay?"));
+    out.push_str(&page.dim_fold(
+        &format!(
+            "Speed-up over {} against the buffer cache hit ratio; dotted: 1 × and the margin of {}.",
+            comparison.said(comparison.baseline),
+            words::percent(mix.delta)
+        ),
+        "",
+        0,
+    ));
+    // Equal steps of the axis are equal factors of the miss ratio.
+    let misses = |h: f64| 1.0 / (1.0 - h);
+    let points: Vec<(f64, f64)> = mix.curve.iter().map(|(h, i)| (misses(*h), i.value)).collect();
+    let (low, high) = extent(points.iter().map(|p| p.1).chain([1.0, 1.0 + mix.delta])).unwrap_or((1.0, 2.0));
+    let here = mix.workload.cells[mix.leader].decision.as_ref().map_or(1.0, |d| d.ratio.value);
+    let mut marks = vec![Mark { at: (misses(mix.inputs.hit_ratio.min(HIT_MAX)), here), sign: '●' }];
+    let mut legend = format!("● you: {} × at {}", words::ratio(here), words::percent(mix.inputs.hit_ratio));
+    if let BreakEven::At(h) = mix.break_even {
+        marks.push(Mark { at: (misses(h), 1.0 + mix.delta), sign: '◆' });
+        legend.push_str(&format!("   ◆ break-even: {}", words::percent(h)));
+    }
+    let plot = Plot {
+        lines: vec![points],
+        dotted: Vec::new(),
+        guides: Vec::new(),
+        levels: vec![1.0, 1.0 + mix.delta],
+        marks,
+        x: &|range| Scale::log((1.0, misses(HIT_MAX)), range),
+        y: &|range| Scale::log((low * 0.97, high * 1.03), range),
+        x_labels: [0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999]
+            .map(|h| (misses(h), words::percent(h)))
+            .into(),
+        y_label: &|v| format!("{} ×", words::ratio(v)),
+    };
+    out.push_str(&plot.draw(page.width.min(100), 9));
+    out.push_str(&format!("          {legend}\n"));
+    let assumed = format!(
+        "Assumed: {} sessions, reads {} of the work; {}.",
+        mix.inputs.sessions,
+        words::percent(mix.inputs.read_share),
+        mix.assumptions.join("; ")
+    );
+    out.push_str(&page.dim_fold(&assumed, "", 2));
+    if let Some(share) = mix.page_cache_break_even {
+        out.push_str(&page.dim_fold(
+            &format!(
+                "If the page cache caught more than {} of the misses of {}, its reads would be the faster ones.",
+                words::percent(share),
+                comparison.said(comparison.baseline)
+            ),
+            "",
+            2,
+        ));
+    }
+    if let Some(strongest) = mix.sensitivity.first() {
+        out.push_str(&page.dim_fold(&flip(mix, strongest.input), "", 2));
+    }
+    out
+}
+
+/// The input that moves the verdict most, and whether a tenth of it would flip the answer.
+fn flip(mix: &Mix, strongest: &str) -> String {
+    match mix.sensitivity.iter().find(|s| s.flips) {
+        Some(s) => format!("A tenth more or less of this would change whether it pays: {}. Measure it better.", s.input),
+        None => format!("What moves this most is the {strongest}; a tenth more or less of any input changes no answer."),
+    }
+}
+
+/// One workload: level, interval of the ratio drawn and written, verdict.
+fn panel(page: Page, comparison: &Comparison, workload: &Workload) -> String {
+    let sessions = match workload.sessions {
+        Some(n) if workload.name != "mix" => format!(", {}", words::count(n as usize, "session")),
+        _ => String::new(),
+    };
+    let mut out = page.title(&format!("{}{sessions}", words::capital(&workload.title)));
+    out.push_str(&super::style::fold(
+        &format!("{}.", words::capital(&sentence::of_workload(comparison, workload))),
+        page.width,
+        "",
+        0,
+    ));
+    let ratios: Vec<String> = workload.cells.iter().map(ratio_text).collect();
+    let names = comparison.configurations.iter().map(|c| width(&c.name)).max().unwrap_or(4).min(24);
+    let text = ratios.iter().map(|t| width(t)).max().unwrap_or(16).clamp(16, 22);
+    let columns = page.width.saturating_sub(names + 1 + 9 + 2 + text + 1 + 11).clamp(12, 48);
+    let scale = axis(workload, columns);
+    let head = format!(
+        "{} {}  {} {}",
+        left("", names),
+        right(metric(&workload.metric), 9),
+        plot::ticks(&scale, columns, words::short),
+        left("ratio", text)
+    );
+    out.push_str(&page.paint.dim(head.trim_end()));
+    out.push('\n');
+    for (i, cell) in workload.cells.iter().enumerate() {
+        let level = cell.absolute.map_or_else(
+            || cell.blocks.values().next().map_or("–".into(), |v| words::amount(*v)),
+            |level| words::amount(level.value),
+        );
+        let drawn = match &cell.decision {
+            Some(d) => plot::interval(&scale, columns, d.ratio.low, d.ratio.value, d.ratio.high, sign(cell.verdict())),
+            None if i == comparison.baseline => plot::interval(&scale, columns, 1.0, 1.0, 1.0, '│'),
+            None => " ".repeat(columns),
+        };
+        let word = match cell.verdict() {
+            Some(verdict) => format!("{} {verdict}", sign(Some(verdict))),
+            None if i == comparison.baseline => "  baseline".into(),
+            None => "– withdrawn".into(),
+        };
+        let word = if cell.decision.is_none() && i != comparison.baseline && !cell.withdrawn() { "–".into() } else { word };
+        let notes = notes(&cell.marks.notes);
+        let name = left(&comparison.configurations[i].name, names);
+        let line = format!("{name} {}  {drawn} {} {word}{notes}", right(&level, 9), left(&ratios[i], text));
+        let line = line.trim_end();
+        let shade = if cell.decision.is_none() && i != comparison.baseline { page.paint.dim(line) } else { line.to_owned() };
+        out.push_str(&match cell.verdict() {
+            Some(verdict) => page.paint.verdict(Some(verdict), &shade),
+            None => shade,
+        });
+        out.push('\n');
+    }
+    out
+}
+
+/// A unit that fits its column.
+fn metric(unit: &str) -> &str {
+    if unit == "transactions/s" { "tx/s" } else { unit }
+}
+
+fn notes(numbers: &[usize]) -> String {
+    numbers.iter().map(|n| words::superscript(*n)).collect()
+}
+
+fn ratio_text(cell: &Cell) -> String {
+    match (&cell.decision, &cell.not_compared) {
+        (Some(d), _) => format!("{} {}", words::ratio(d.ratio.value), words::ratio_interval(d.ratio.low, d.ratio.high)),
+        (None, Some(reason)) if !cell.withdrawn() => reason.clone(),
+        _ => String::new(),
+    }
+}
+
+/// What did not run, and what was not used.
+fn left_out(page: Page, comparison: &Comparison) -> String {
+    let mut out = String::new();
+    for (name, reason) in &comparison.not_run {
+        out.push_str(&page.dim_fold(&format!("Left out: {name}. {reason}"), "", 2));
+    }
+    for (reason, how_many) in &comparison.left_out {
+        let text = format!("Not used: {} ({reason}).", words::count(*how_many, "visit or phase").replace("phases", "phase"));
+        out.push_str(&page.dim_fold(&text, "", 2));
+    }
+    let text = format!(
+        "{} of {} each, every configuration once in each, in random order; intervals at {} over blocks; better, worse and same \
+         are beyond or within ±{}.",
+        words::count(comparison.blocks, "block"),
+        words::span(comparison.block_seconds),
+        words::percent(1.0 - comparison.rule.level_per_look),
+        words::percent(comparison.rule.delta)
+    );
+    out.push_str(&page.dim_fold(&text, "", 2));
+    if out.is_empty() { out } else { format!("\n{out}") }
+}

@@ -1,0 +1,83 @@
+//! Several runs in the terminal: one line for each figure, the ratio to the first run behind it.
+
+use super::Page;
+use super::style::{fold, left, right, width};
+use crate::model::Model;
+use crate::model::side::{Row, Side, letter};
+use crate::words;
+
+pub(super) fn report(page: Page, models: &[Model]) -> String {
+    let side = Side::of(models);
+    let mut out = String::new();
+    for (index, model) in models.iter().enumerate() {
+        let run = &model.run;
+        let storage = run.storage.as_ref().map_or_else(String::new, |storage| format!(" ({storage})"));
+        let text = format!("{} · {}{storage} · {}", run.kind, run.target, words::moment(&run.started_utc));
+        out.push_str(&fold(&text, page.width, &format!("{}  ", letter(index)), 3));
+    }
+    out.push('\n');
+    out.push_str(&page.bold_fold(&side.headline));
+    for warning in &side.warnings {
+        out.push_str(&fold(warning, page.width, "  ! ", 4));
+    }
+    let mut unit = "";
+    out.push_str(&page.title("Figures"));
+    out.push_str(&page.paint.dim(&head(page, models.len())));
+    out.push('\n');
+    for row in &side.rows {
+        if row.unit != unit {
+            unit = &row.unit;
+            out.push_str(&page.paint.dim(unit));
+            out.push('\n');
+        }
+        out.push_str(&line(page, row));
+        out.push('\n');
+    }
+    for (index, model) in models.iter().enumerate() {
+        out.push_str(&page.title(&format!("{}  {}", letter(index), model.run.target)));
+        out.push_str(&fold(&model.answer.headline, page.width, "", 0));
+    }
+    out
+}
+
+const VALUE: usize = 9;
+const RATIO: usize = 18;
+
+fn label_width(page: Page, runs: usize) -> usize {
+    page.width.saturating_sub(runs * (VALUE + 1) + (runs - 1) * (RATIO + 1)).clamp(16, 44)
+}
+
+fn head(page: Page, runs: usize) -> String {
+    let mut out = left("", label_width(page, runs));
+    for index in 0..runs {
+        out.push(' ');
+        out.push_str(&right(&letter(index).to_string(), VALUE));
+        if index > 0 {
+            out.push_str(&format!(" {}", left(&format!("{} / A", letter(index)), RATIO)));
+        }
+    }
+    out.trim_end().to_owned()
+}
+
+fn line(page: Page, row: &Row) -> String {
+    let runs = row.values.len();
+    let mut out = left(&row.label, label_width(page, runs));
+    for (index, (value, ratio)) in row.values.iter().zip(&row.ratios).enumerate() {
+        let text = value.as_ref().map_or("–".into(), |v| {
+            let amount = words::amount(v.value);
+            if v.withdrawn.is_some() { format!("({amount})") } else { amount }
+        });
+        out.push_str(&format!(" {}", right(&text, VALUE)));
+        if index > 0 {
+            let text = match (ratio, value) {
+                (Some((value, low, high)), _) => {
+                    format!("{} {}", words::ratio(*value), words::ratio_interval(*low, *high))
+                }
+                (None, Some(v)) if v.withdrawn.is_some() => "withdrawn".into(),
+                _ => String::new(),
+            };
+            out.push_str(&format!(" {}", left(&text, RATIO.max(width(&text)))));
+        }
+    }
+    out.trim_end().to_owned()
+}
