@@ -1,5 +1,6 @@
 //! Why a run could not go on.
 
+use crate::load::LoadError;
 use thiserror::Error;
 
 /// An error of the laboratory. Each message says what was seen, the likely cause and what to type.
@@ -22,7 +23,7 @@ pub enum LabError {
     Record(#[from] record::RecordError),
     /// The load generator could not run.
     #[error(transparent)]
-    Load(#[from] crate::load::LoadError),
+    Load(LoadError),
     /// A workload thread met an error that spoils its trial.
     #[error("{workload}: {reason}")]
     Workload {
@@ -31,4 +32,13 @@ pub enum LabError {
         /// What the thread saw.
         reason: String,
     },
+}
+
+impl From<LoadError> for LabError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Cancelled => Self::Cancelled,
+            other => Self::Load(other),
+        }
+    }
 }

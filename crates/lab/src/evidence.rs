@@ -125,17 +125,21 @@ pub fn check_row(scope: &str, scope_id: Option<i64>, subject: &str, check: &Chec
     }
 }
 
-/// The checks that every read trial of ours must pass, whatever the target.
-///
-/// `in_flight`: what was asked for. `requests`, `bytes`: handed to storage between the snapshots of `delta`.
-pub fn read_checks(observed: &Observed, in_flight: u32, requests: u64, bytes: u64) -> Vec<Check> {
+/// The checks that every trial of single-block reads must pass, whatever the target.
+pub fn read_checks(observed: &Observed) -> Vec<Check> {
     let Observed { trial, delta } = observed;
     vec![
-        check::little_own(trial.rate(), trial.histogram.mean(), f64::from(in_flight)),
-        check::funnel_ops(requests, delta.device_reads, 1.0),
-        check::funnel_bytes(bytes, delta.device_read_bytes),
+        check::funnel_ops(trial.requests, delta.device_reads, 1.0),
+        check::funnel_bytes(trial.request_bytes, delta.device_read_bytes),
         check::wrong_data(trial.verified, trial.wrong, "stamp"),
         check::steal(delta.steal_share, None),
         check::errors(trial.errors, trial.first_error.as_deref()),
     ]
+}
+
+/// Little's law for our own load; none when the window is too short for the law to show: at its edges a window cuts
+/// requests in two, and below some twenty latencies that alone is more than the tolerance.
+pub fn little(rate: f64, latency_mean_ns: f64, in_flight: u32, window_seconds: f64) -> Option<Check> {
+    (window_seconds * 1e9 >= 20.0 * latency_mean_ns)
+        .then(|| check::little_own(rate, latency_mean_ns, f64::from(in_flight)))
 }

@@ -34,9 +34,15 @@ pub struct Oversubscribed {
     pub load_average: Option<f64>,
 }
 
-/// Numbers of threads to visit on a machine with `cores` cores: from twice the cores to far too many.
-pub fn steps(cores: u32) -> Vec<u32> {
-    [2, 8, 20, 64].into_iter().map(|times| (cores * times).min(512)).collect()
+/// Most threads that are started.
+const THREADS_MAX: u32 = 512;
+
+/// Numbers of threads to visit: from twice the cores to far too many, and in any case well beyond `n_best` requests.
+pub fn steps(cores: u32, n_best: u32) -> Vec<u32> {
+    let mut steps: Vec<u32> = [cores * 2, cores * 8, cores * 20, cores * 64, n_best * 2].map(|n| n.min(THREADS_MAX)).into();
+    steps.sort_unstable();
+    steps.dedup();
+    steps
 }
 
 /// Measures the oversubscribed points.
@@ -45,12 +51,13 @@ pub fn steps(cores: u32) -> Vec<u32> {
 /// A spoiled trial; [`LabError::Cancelled`].
 pub fn visit(
     subject: &Subject,
+    n_best: u32,
     measure: Nanos,
     bench: &mut Bench,
     control: &mut Control<'_>,
 ) -> Result<Vec<Oversubscribed>, LabError> {
     let mut points = Vec::new();
-    for threads in steps(host::facts::cores_allowed() as u32) {
+    for threads in steps(host::facts::cores_allowed() as u32, n_best) {
         bench.step(control, &format!("beyond the knee: {threads} threads, one read each"));
         let shape = Shape { api: Api::Threads, threads };
         let work = Work::Read { bytes: subject.block_bytes, in_flight: threads, shape };
@@ -82,6 +89,9 @@ pub fn visit(
 
 /// Records what was found beyond the knee against `rate_max`, the confirmed maximum at `n_best`.
 ///
+/// Only points with at least `n_best` requests in flight count: fewer threads than that are not beyond anything, they
+/// simply do not ask for more.
+///
 /// # Errors
 /// When the record cannot be written.
 pub fn name(
@@ -91,7 +101,7 @@ pub fn name(
     n_best: u32,
     bench: &mut Bench,
 ) -> Result<(), LabError> {
-    let worst_thread = points.iter().min_by(|a, b| a.rate.total_cmp(&b.rate));
+    let worst_thread = points.iter().filter(|p| p.threads >= n_best).min_by(|a, b| a.rate.total_cmp(&b.rate));
     let beyond = found
         .map(|c| (c.n, None, c.rate, None, None))
         .into_iter()

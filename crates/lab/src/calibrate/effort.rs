@@ -49,20 +49,20 @@ impl Effort {
             Self::Quick => Schedule {
                 forecast_seconds: 40.0,
                 search: Plan {
-                    base_seconds: 0.5,
-                    settle_seconds: 0.15,
-                    cap_seconds: 1.5,
-                    confirm_seconds: 1.0,
+                    base_seconds: 0.4,
+                    settle_seconds: 0.1,
+                    cap_seconds: 1.2,
+                    confirm_seconds: 0.5,
                     n_max: 256,
                     ..Plan::quick()
                 },
-                search_short: short(Plan::quick(), 0.4),
+                search_short: short(Plan::quick(), 0.25, 32),
                 probe: Nanos::millis(250),
                 probe_rounds: 1,
-                beyond: Nanos::millis(600),
-                rounds: 3,
-                visit: Nanos::millis(600),
-                visit_redo: Nanos::millis(250),
+                beyond: Nanos::millis(400),
+                rounds: 4,
+                visit: Nanos::millis(400),
+                visit_redo: Nanos::millis(120),
                 ops_min: 200.0,
                 visit_max: Nanos::millis(1500),
             },
@@ -75,20 +75,20 @@ impl Effort {
                     time_max_seconds: 75.0,
                     ..Plan::standard()
                 },
-                search_short: short(Plan::quick(), 0.8),
+                search_short: short(Plan::quick(), 0.6, 64),
                 probe: Nanos::millis(400),
                 probe_rounds: 2,
-                beyond: Nanos::millis(1500),
-                rounds: 4,
-                visit: Nanos::millis(1600),
-                visit_redo: Nanos::millis(600),
+                beyond: Nanos::millis(1200),
+                rounds: 6,
+                visit: Nanos::millis(1000),
+                visit_redo: Nanos::millis(350),
                 ops_min: 450.0,
                 visit_max: Nanos::millis(3500),
             },
             Self::Thorough => Schedule {
                 forecast_seconds: 900.0,
                 search: Plan::thorough(),
-                search_short: short(Plan::standard(), 1.5),
+                search_short: short(Plan::standard(), 1.5, 128),
                 probe: Nanos::millis(1000),
                 probe_rounds: 3,
                 beyond: Nanos::millis(3000),
@@ -103,6 +103,6 @@ impl Effort {
 }
 
 /// A short search: large reads and writes saturate at small numbers in flight.
-fn short(plan: Plan, base_seconds: f64) -> Plan {
-    Plan { n_max: 128, base_seconds, settle_seconds: 0.2, cap_seconds: 1.5, confirm_seconds: 0.5, ..plan }
+fn short(plan: Plan, base_seconds: f64, n_max: u32) -> Plan {
+    Plan { n_max, base_seconds, settle_seconds: 0.1, cap_seconds: 1.5, confirm_seconds: 0.3, ..plan }
 }

@@ -9,7 +9,7 @@ use crate::LabError;
 use crate::bench::Bench;
 use crate::compare::interval_row;
 use crate::control::Control;
-use crate::evidence::{Delta, Observed, check_row, read_checks};
+use crate::evidence::{Delta, Observed, check_row, little, read_checks};
 use record::json::json;
 use record::{EstimateRow, PhaseRow, VisitRow};
 use stats::check::{self, Check};
@@ -226,10 +226,9 @@ fn checks(figure: &Figure, merged: &Observed, steady: &Assessment) -> Vec<Check>
     let mut checks = vec![check::steady(steady), check::burst(steady)];
     checks.extend(match figure.work {
         Work::Read { bytes, .. } if bytes <= 64 << 10 => {
-            read_checks(merged, in_flight, trial.requests, trial.request_bytes)
+            read_checks(merged)
         }
         Work::Read { .. } | Work::Stream => vec![
-            check::little_own(trial.rate(), trial.histogram.mean(), f64::from(in_flight)),
             check::funnel_bytes(trial.request_bytes, merged.delta.device_read_bytes),
             check::steal(merged.delta.steal_share, None),
             check::errors(trial.errors, trial.first_error.as_deref()),
@@ -244,6 +243,8 @@ fn checks(figure: &Figure, merged: &Observed, steady: &Assessment) -> Vec<Check>
         ],
     });
     if figure.reads() {
+        let window = trial.seconds() / figure.visits.len() as f64;
+        checks.extend(little(trial.rate(), trial.histogram.mean(), in_flight, window));
         let latency = trial.histogram.mean();
         checks.push(check::generator_bound(cpu_share, f64::from(in_flight), latency, merged.delta.device_view()));
     }

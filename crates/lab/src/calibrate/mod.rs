@@ -113,7 +113,7 @@ impl Calibration<'_> {
         let read = move |n| Work::Read { bytes: block, in_flight: n, shape };
         let found =
             self.search(&series_reads(block), &read, shape, &self.schedule.search, "single-block reads", bench, control)?;
-        let beyond = beyond::visit(&self.subject, self.schedule.beyond, bench, control)?;
+        let beyond = beyond::visit(&self.subject, found.n_best, self.schedule.beyond, bench, control)?;
         let within = self.within_latency(&found, &read, shape, bench, control)?;
         let large = move |n| Work::Read { bytes: LARGE_BYTES, in_flight: n, shape };
         let large_found =
@@ -425,7 +425,9 @@ impl Calibration<'_> {
         checks.push(check::size_against_caches(span, host::facts::memory_total()));
         let limits: Vec<String> = host::facts::cgroup_limits(&bench.storage.stack)
             .into_iter()
-            .filter_map(|f| f.value.map(|v| format!("{} {} = {v} {}", f.object, f.name, f.unit).trim().to_owned()))
+            .filter(|f| f.name != "cpuset")
+            .filter_map(|f| Some((f.value.filter(|v| v != "unlimited")?, f.object, f.name, f.unit)))
+            .map(|(value, object, name, unit)| format!("{object} {name} = {value} {unit}").trim().to_owned())
             .collect();
         checks.push(check::cgroup_limit((!limits.is_empty()).then(|| limits.join(", ")).as_deref()));
         checks

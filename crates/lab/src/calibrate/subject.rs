@@ -128,17 +128,17 @@ impl Subject {
         match work {
             Work::Read { bytes, in_flight, shape } => {
                 let spec = self.spec(Pattern::RandomRead, bytes, in_flight, shape, settle, measure, seed);
-                Ok(load::run(&spec, cancel)?.into())
+                Ok(Trial::of_load(load::run(&spec, cancel)?, spec.block_bytes))
             }
             Work::Stream => {
                 let shape = Shape { api: Api::Threads, threads: 1 };
                 let spec = self.spec(Pattern::SequentialRead, LARGE_BYTES, 1, shape, settle, measure, seed);
-                Ok(load::run(&spec, cancel)?.into())
+                Ok(Trial::of_load(load::run(&spec, cancel)?, spec.block_bytes))
             }
             Work::Write { in_flight, shape } => {
                 let bytes = self.block_bytes;
                 let spec = self.spec(Pattern::RandomWrite, bytes, in_flight, shape, settle, measure, seed);
-                Ok(load::run(&spec, cancel)?.into())
+                Ok(Trial::of_load(load::run(&spec, cancel)?, spec.block_bytes))
             }
             Work::Redo { bytes, call } => {
                 commit::alone(self.log(call, seed)?, bytes, Window::after(settle, measure, SLICE), cancel)

@@ -3,7 +3,7 @@
 use super::configuration::Configuration;
 use super::visit::Workload;
 use crate::bench::Bench;
-use crate::evidence::{Delta, Observed};
+use crate::evidence::{Delta, Observed, little};
 use stats::check::{self, Check, Severity, Status};
 use stats::histogram::Histogram;
 
@@ -110,7 +110,8 @@ fn workload_checks(
         _ => None,
     };
     if let Some(in_flight) = in_flight {
-        checks.push(check::little_own(rate, sums.histogram.mean(), f64::from(in_flight)));
+        let window = sums.seconds / f64::from(sums.trials);
+        checks.extend(little(rate, sums.histogram.mean(), in_flight, window));
     }
     // A page cache may serve a cached mode where the workload is about the page cache; anywhere else each byte must be
     // seen by the device. Bulk requests are split and merged on the way, so bytes are counted, not requests.

@@ -269,7 +269,7 @@ impl Visit<'_> {
     fn read_cold(&self, sessions: u32, measure: Nanos) -> Result<Trial, LabError> {
         self.open(&self.files.data)?.drop_cache()?;
         let spec = self.load(Pattern::RandomReadOnce, sessions, sessions, measure);
-        Ok(load::run(&spec, self.cancel)?.into())
+        Ok(Trial::of_load(load::run(&spec, self.cancel)?, spec.block_bytes))
     }
 
     /// The hot region is read once in sequence first: a page cache then holds it, a direct mode gains nothing by it.
@@ -279,7 +279,7 @@ impl Visit<'_> {
         warm.scan(&file, self.cancel)?;
         let mut spec = self.load(Pattern::RandomRead, self.sessions, self.sessions, self.phases.read_cached);
         spec.span = 0..self.files.cached_bytes;
-        Ok(load::run(&spec, self.cancel)?.into())
+        Ok(Trial::of_load(load::run(&spec, self.cancel)?, spec.block_bytes))
     }
 
     fn bulk(&self, file_id: u64) -> Bulk {
@@ -373,6 +373,6 @@ impl Visit<'_> {
         spec.verify_every = 0;
         // One submitter with a batch in flight uses blocking threads nowhere; the API stays the configuration's.
         debug_assert!(in_flight == threads || self.configuration.api != Api::Threads);
-        Ok(load::run(&spec, self.cancel)?.into())
+        Ok(Trial::of_load(load::run(&spec, self.cancel)?, spec.block_bytes))
     }
 }

@@ -338,7 +338,7 @@ fn merge(
     };
     let mut counters = Vec::with_capacity(tallies.len());
     for tally in tallies {
-        measured.requests_total += tally.counters.submitted;
+        measured.requests_total += tally.requests_total;
         counters.push(tally.counters);
         tally.add_to(&mut measured);
     }

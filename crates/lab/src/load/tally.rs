@@ -50,7 +50,10 @@ pub(super) struct Tally {
     first: Nanos,
     last: Nanos,
     cpu: CpuTime,
+    /// Of the window.
     pub(super) counters: QueueCounters,
+    /// Requests from the first to the last, before and after the window too.
+    pub(super) requests_total: u64,
     pub(super) ended: Nanos,
     pub(super) first_error: Option<String>,
     pub(super) verified: u64,
@@ -73,6 +76,7 @@ impl Tally {
             last: Nanos(0),
             cpu: CpuTime::default(),
             counters: QueueCounters::default(),
+            requests_total: 0,
             ended: timeline.end,
             first_error: None,
             verified: 0,

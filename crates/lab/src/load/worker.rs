@@ -82,6 +82,7 @@ impl<'a> Worker<'a> {
             self.shared.stop.store(true, Ordering::Relaxed);
         }
         result?;
+        tally.requests_total = self.queue.counters().submitted;
         Ok(tally)
     }
 

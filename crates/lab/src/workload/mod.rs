@@ -71,8 +71,9 @@ impl Trial {
     }
 }
 
-impl From<Measured> for Trial {
-    fn from(m: Measured) -> Self {
+impl Trial {
+    /// A closed loop's measurement as a trial; `block_bytes`: size of its requests.
+    pub fn of_load(m: Measured, block_bytes: u32) -> Self {
         Self {
             window: m.started..m.ended,
             ops: m.ops,
@@ -80,7 +81,7 @@ impl From<Measured> for Trial {
             errors: m.errors,
             first_error: m.first_error,
             requests: m.requests_total,
-            request_bytes: m.bytes_total,
+            request_bytes: m.requests_total * u64::from(block_bytes),
             histogram: m.histogram,
             slices: m.slices,
             in_flight_mean: Some(m.in_flight_mean),

@@ -49,7 +49,7 @@ fn list() -> Result<()> {
         return Ok(());
     }
     for run in runs {
-        anstream::println!("{}  {:<10} {:<12} {}", run.name, run.kind, run.status, run.target);
+        anstream::println!("{}  {:<10} {:<12} {}", run.id, run.kind, run.status, run.target);
     }
     anstream::println!("\nShow one: redoubt report NAME, or redoubt report last");
     Ok(())
