@@ -24,20 +24,29 @@ pub fn sign_flip_p(d: &[f64]) -> f64 {
     }
     let scale: f64 = d.iter().map(|x| x.abs()).sum();
     let observed = d.iter().sum::<f64>().abs() - 1e-12 * scale;
-    let flipped = |signs: u64| -> f64 {
-        d.iter().enumerate().map(|(i, x)| if signs >> (i % 64) & 1 == 1 { *x } else { -x }).sum::<f64>().abs()
-    };
+    let is_extreme = |sum: &&f64| sum.abs() >= observed;
     if d.len() <= EXACT_MAX {
-        let all = 1u64 << d.len();
-        let extreme = (0..all).filter(|signs| flipped(*signs) >= observed).count();
-        return extreme as f64 / all as f64;
+        // All sums with the first sign fixed; the other half are their mirror images.
+        let mut sums = vec![d[0]];
+        for x in &d[1..] {
+            let other: Vec<f64> = sums.iter().map(|sum| sum - x).collect();
+            sums.iter_mut().for_each(|sum| *sum += x);
+            sums.extend(other);
+        }
+        return sums.iter().filter(is_extreme).count() as f64 / sums.len() as f64;
     }
     let mut rng = Rng::new(Seed(0x5169_6E66).part(d.len() as u64));
-    let extreme = (0..DRAWS)
-        .filter(|_| {
-            let sum: f64 = d.iter().map(|x| if rng.next_u64() >> 63 == 1 { *x } else { -x }).sum();
-            sum.abs() >= observed
-        })
-        .count();
-    (extreme as f64 + 1.0) / (f64::from(DRAWS) + 1.0)
+    let sums: Vec<f64> =
+        (0..DRAWS).map(|_| d.chunks(64).map(|part| flipped(part, rng.next_u64())).sum()).collect();
+    (sums.iter().filter(is_extreme).count() as f64 + 1.0) / (f64::from(DRAWS) + 1.0)
+}
+
+/// Sum of at most 64 values, each with the sign of its bit.
+fn flipped(values: &[f64], mut signs: u64) -> f64 {
+    let mut sum = 0.0;
+    for x in values {
+        sum += if signs & 1 == 1 { *x } else { -x };
+        signs >>= 1;
+    }
+    sum
 }

@@ -1,7 +1,7 @@
 //! Stage A, the ramp: 1, 2, 4, 8 … with short samples, until only queueing or a collapse is left.
 
 use super::measure::Probe;
-use super::{Collapse, Plan, Stage, Target};
+use super::{Collapse, Plan, Point, Stage, Target};
 
 /// The ramp: `(n, rate)`, ascending.
 #[derive(Clone, Debug)]
@@ -22,11 +22,12 @@ impl Ramp {
         self.steps.iter().find(|step| step.0 == n).map(|step| step.1)
     }
 
-    /// From points measured earlier, the ramp's own first.
+    /// From points measured earlier.
     pub fn of_points<'p>(points: impl Iterator<Item = &'p super::Point>) -> Self {
         let mut steps: Vec<(u32, f64)> =
             points.filter(|p| p.stage == Stage::Bracket).map(|p| (p.n, p.rate)).collect();
-        steps.sort_by_key(|step| step.0);
+        // Where a point was measured twice, the better one counts, as in the ramp itself.
+        steps.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         steps.dedup_by_key(|step| step.0);
         Self { steps, still_rising: false, halted: false }
     }
@@ -42,7 +43,10 @@ pub(super) fn bracket<T: Target>(probe: &mut Probe<'_, T>) -> Result<Ramp, T::Er
         let before = ramp.best().1;
         let guess = if before > 0.0 { before } else { GUESS };
         let seconds = probe.seconds(probe.plan.base_seconds, guess);
-        let (point, reading) = probe.measure(n, seconds, Stage::Bracket, 0)?;
+        let (mut point, reading) = probe.measure(n, seconds, Stage::Bracket, 0)?;
+        if point.rate < probe.plan.collapse * before {
+            point = again(probe, point, seconds)?;
+        }
         ramp.steps.push((n, point.rate));
         flat = if point.rate < before * (1.0 + probe.plan.plateau) { flat + 1 } else { 0 };
         let queued = point.latency_ns / 1e9 > 10.0 * probe.plan.cap_seconds;
@@ -53,6 +57,12 @@ pub(super) fn bracket<T: Target>(probe: &mut Probe<'_, T>) -> Result<Ramp, T::Er
         }
         n = ((f64::from(n) * probe.plan.ratio) as u32).clamp(n + 1, probe.plan.n_max);
     }
+}
+
+/// A stall of a second looks like a collapse: the same point once more, and the better of the two counts.
+fn again<T: Target>(probe: &mut Probe<'_, T>, first: Point, seconds: f64) -> Result<Point, T::Error> {
+    let (second, _) = probe.measure(first.n, seconds, first.stage, first.round + 1)?;
+    Ok(if second.rate > first.rate { second } else { first })
 }
 
 /// Nothing more is to be gained beyond the last step.
@@ -90,6 +100,9 @@ pub(super) fn beyond<T: Target>(
         return Ok(None);
     }
     let seconds = probe.seconds(probe.plan.base_seconds, rate);
-    let (point, _) = probe.measure(next, seconds, Stage::Beyond, 0)?;
+    let (mut point, _) = probe.measure(next, seconds, Stage::Beyond, 0)?;
+    if point.rate < limit {
+        point = again(probe, point, seconds)?;
+    }
     Ok((point.rate < limit).then(|| collapse_at(point.n, point.rate)))
 }

@@ -99,14 +99,14 @@ impl Plan {
         }
     }
 
-    /// About 75 s on a fast device: shorter points and settling, a race of at most five rounds, 12 s of confirmation, the
-    /// knee in coarser steps.
+    /// About 75 s on a fast device: shorter ramp points and settling, a race of at most five rounds, 10 s of confirmation, the
+    /// knee in coarser steps. Within 3 % in 98 % of simulated searches; settling for 0.3 s and racing for 1 s a point cost 7 s
+    /// less and gave 92 %.
     pub fn standard() -> Self {
         Self {
             base_seconds: 1.0,
             cap_seconds: 2.0,
-            settle_seconds: 0.3,
-            race_seconds: 1.0,
+            settle_seconds: 0.5,
             rounds_max: 5,
             confirm_seconds: 10.0,
             time_max_seconds: 60.0,

@@ -2,7 +2,7 @@
 
 use crate::sample;
 
-/// Length of the dominant rhythm of `log` in intervals: the first clear peak of its autocorrelation, at most `lag_max`.
+/// Length of the dominant rhythm of `log` in intervals: the first clear peak of its autocorrelation, below `lag_max`.
 ///
 /// The line through the series is taken out first. Direct sums; the series is at most a few hundred long.
 pub(super) fn dominant(log: &[f64], lag_max: usize) -> Option<usize> {
@@ -10,6 +10,8 @@ pub(super) fn dominant(log: &[f64], lag_max: usize) -> Option<usize> {
     const PEAK_MIN: f64 = 0.25;
     /// … the first lobe must have died out below this …
     const LOBE_END: f64 = 0.05;
+    /// … a peak this near to the highest is as good …
+    const ABOUT: f64 = 0.85;
     /// … and three rhythms must fit.
     const RHYTHMS: usize = 3;
     let n = log.len();
@@ -31,7 +33,10 @@ pub(super) fn dominant(log: &[f64], lag_max: usize) -> Option<usize> {
         })
         .collect();
     let trough = (1..last).find(|lag| correlation[*lag] < LOBE_END)?;
-    let peak = (trough..last).max_by(|a, b| correlation[*a].total_cmp(&correlation[*b]))?;
+    let highest = (trough..last).map(|lag| correlation[lag]).fold(f64::NEG_INFINITY, f64::max);
+    // Twice the rhythm correlates as well as the rhythm: take the first peak that is about as high.
+    let slope_up = (trough..last).find(|lag| correlation[*lag] >= ABOUT * highest)?;
+    let peak = (slope_up..last - 1).find(|lag| correlation[lag + 1] <= correlation[*lag]).unwrap_or(last - 1);
     let high = correlation[peak] > PEAK_MIN.max(3.0 / (n as f64).sqrt());
     (high && peak > trough && last > trough + 2 && peak < last - 1).then_some(peak)
 }
