@@ -30,6 +30,7 @@ pub struct Bench {
     journal: Option<Journal>,
     sampler: Option<Sampler>,
     started: Nanos,
+    before: Snapshot,
     forecast_seconds: f64,
 }
 
@@ -85,6 +86,7 @@ impl Bench {
         facts.extend(host::facts::cgroup_limits(&storage.stack));
         writer.facts(&facts.into_iter().map(fact_row).collect::<Vec<_>>())?;
         let sampler = Sampler::start(devices.clone(), SAMPLE_EVERY);
+        let before = host::counters::snapshot(&devices);
         Ok(Self {
             writer,
             devices,
@@ -94,6 +96,7 @@ impl Bench {
             journal: Some(journal),
             sampler: Some(sampler),
             started: clock::now(),
+            before,
             forecast_seconds: purpose.budget_seconds,
         })
     }
@@ -145,6 +148,11 @@ impl Bench {
     /// A snapshot of the counters now.
     pub fn snapshot(&self) -> Snapshot {
         host::counters::snapshot(&self.devices)
+    }
+
+    /// What changed since the run began.
+    pub fn since_start(&self) -> Delta {
+        self.since(&self.before)
     }
 
     /// What changed since `before`.

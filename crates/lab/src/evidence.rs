@@ -31,6 +31,8 @@ pub struct Delta {
     pub own_write_bytes: Option<u64>,
     /// Share of CPU time stolen by the hypervisor.
     pub steal_share: Option<f64>,
+    /// Share of CPU time that other processes used.
+    pub others_cpu_share: Option<f64>,
     /// Share of CPU time not idle.
     pub cpu_busy_share: Option<f64>,
 }
@@ -63,6 +65,7 @@ impl Delta {
             own_read_bytes: own(|o| o.read_bytes),
             own_write_bytes: own(|o| o.write_bytes),
             steal_share: cpu.map(|shares| shares.steal),
+            others_cpu_share: host::counters::others_cpu_share(before, after),
             cpu_busy_share: cpu.map(|shares| shares.busy),
         }
     }

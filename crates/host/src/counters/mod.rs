@@ -10,7 +10,7 @@ mod rates;
 mod sampler;
 
 pub use pause::{PauseDetector, PauseResult};
-pub use rates::{CpuShares, DiskRates, cpu_shares, rates};
+pub use rates::{CpuShares, DiskRates, cpu_shares, others_cpu_share, rates};
 pub use sampler::Sampler;
 
 use crate::facts::cgroup;
@@ -143,6 +143,8 @@ pub struct Snapshot {
     pub cpu: Option<CpuTimes>,
     /// This process's own I/O.
     pub own_io: Option<OwnIo>,
+    /// CPU time of this process in clock ticks, all its threads, those that have ended included.
+    pub own_cpu_ticks: Option<u64>,
     /// Load averages over 1, 5 and 15 minutes.
     pub load: Option<[f64; 3]>,
     /// Pressure stall totals; none when the kernel is built or booted without PSI.
@@ -167,6 +169,7 @@ pub fn snapshot(devices: &[String]) -> Snapshot {
         disks,
         cpu: files::text("/proc/stat").and_then(|text| parse::cpu(&text)),
         own_io,
+        own_cpu_ticks: files::text("/proc/self/stat").and_then(|text| parse::own_cpu(&text)),
         load: files::text("/proc/loadavg").and_then(|text| parse::load(&text)),
         psi: psi(),
         dirty_kb,
@@ -228,6 +231,7 @@ mod tests {
         let seen = snapshot(&names);
         assert!(seen.cpu.is_some_and(|c| c.user > 0 && c.idle > 0));
         assert!(seen.own_io.is_some_and(|o| o.rchar > 0));
+        assert!(seen.own_cpu_ticks.is_some());
         assert!(seen.load.is_some() && seen.dirty_kb.is_some() && seen.writeback_kb.is_some());
         assert_eq!(seen.disks.len(), names.len());
         let absent = snapshot(&["no-such-disk".to_owned()]);

@@ -65,6 +65,14 @@ pub(super) fn own_io(text: &str) -> Option<OwnIo> {
     })
 }
 
+/// User and system time in `/proc/self/stat`, clock ticks. The second field is the command in brackets and may hold blanks,
+/// so fields are counted from the last bracket.
+pub(super) fn own_cpu(text: &str) -> Option<u64> {
+    let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<u64>().ok();
+    Some(ticks()? + ticks()?)
+}
+
 /// `/proc/loadavg`.
 pub(super) fn load(text: &str) -> Option<[f64; 3]> {
     let mut words = text.split_ascii_whitespace().map_while(|w| w.parse::<f64>().ok());
@@ -164,6 +172,13 @@ mod tests {
             );
         }
         assert_eq!(cpu_stat("usage_usec 9\n"), None);
+    }
+
+    #[test]
+    fn reads_our_own_cpu_time() {
+        let text = "4711 (a ) b) S 1 4711 4711 0 -1 4194560 1 2 3 4 250 75 0 0 20 0 1 0 100 0 0";
+        assert_eq!(own_cpu(text), Some(325));
+        assert_eq!(own_cpu("4711 (cut"), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From two readings to rates, as `iostat -x` and `mpstat` compute them.
 
-use super::{CpuTimes, DiskCounters};
+use super::{CpuTimes, DiskCounters, Snapshot};
 
 /// Rates between two readings of one device; names as in `iostat -x`. Kilobytes are 1024 bytes. A mean is none when
 /// nothing completed, a column is none when the kernel has no such counter.
@@ -110,9 +110,34 @@ pub fn cpu_shares(a: &CpuTimes, b: &CpuTimes) -> Option<CpuShares> {
     })
 }
 
+/// Share of the machine's CPU time that other processes used between two snapshots; interrupts, which belong to nobody,
+/// are left out. None when a source is missing or no tick has passed.
+pub fn others_cpu_share(a: &Snapshot, b: &Snapshot) -> Option<f64> {
+    let (old, new) = (a.cpu.as_ref()?, b.cpu.as_ref()?);
+    let shares = cpu_shares(old, new)?;
+    let grown = |field: fn(&CpuTimes) -> u64| field(new).saturating_sub(field(old)) as f64;
+    let running = grown(|c| c.user) + grown(|c| c.nice) + grown(|c| c.system);
+    let busy = running + grown(|c| c.irq) + grown(|c| c.softirq);
+    let own = b.own_cpu_ticks?.saturating_sub(a.own_cpu_ticks?) as f64;
+    // busy ticks / busy share = all ticks
+    (busy > 0.0).then(|| (running - own).max(0.0) * shares.busy / busy)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tells_our_own_cpu_time_from_that_of_others() {
+        let at = |user, idle, own| Snapshot {
+            cpu: Some(CpuTimes { user, idle, ..CpuTimes::default() }),
+            own_cpu_ticks: own,
+            ..Snapshot::default()
+        };
+        let share = others_cpu_share(&at(0, 0, Some(0)), &at(60, 40, Some(20)));
+        assert!(share.is_some_and(|s| (s - 0.4).abs() < 1e-9), "{share:?}");
+        assert_eq!(others_cpu_share(&at(0, 0, None), &at(60, 40, Some(20))), None);
+    }
 
     /// Two readings of vda two seconds apart, and what `iostat -x 2` printed for them: worked by hand.
     #[test]

@@ -418,7 +418,11 @@ impl Calibration<'_> {
     fn run_checks(&self, one_read_ns: Option<f64>, bench: &Bench) -> Vec<check::Check> {
         let file_system = bench.storage.mount.as_ref().map_or("unknown", |m| m.fs_type.as_str());
         let span = self.subject.span.end - self.subject.span.start;
-        let mut checks = vec![check::memory_file_system(file_system), prepare::holes(&self.subject)];
+        let mut checks = vec![
+            check::others(bench.since_start().others_cpu_share),
+            check::memory_file_system(file_system),
+            prepare::holes(&self.subject),
+        ];
         if let Some(one_read_ns) = one_read_ns {
             checks.push(check::near_memory(one_read_ns, prepare::page_cache_read_ns(&self.subject)));
         }

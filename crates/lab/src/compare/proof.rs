@@ -171,6 +171,7 @@ fn really_asynchronous(configuration: &Configuration, writers: &Sums) -> Check {
 pub fn run_checks(bench: &Bench, data_bytes: u64) -> Vec<Check> {
     let file_system = bench.storage.mount.as_ref().map_or("unknown", |m| m.fs_type.as_str());
     vec![
+        check::others(bench.since_start().others_cpu_share),
         check::memory_file_system(file_system),
         check::size_against_caches(data_bytes, host::facts::memory_total()),
     ]

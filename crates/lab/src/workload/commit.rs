@@ -76,25 +76,34 @@ impl Log {
     /// # Panics
     /// When the region is smaller than one write: a bug.
     pub fn open(log: LogFile, seed: Seed) -> Result<Self, LabError> {
-        assert!(log.region.end - log.region.start >= u64::from(log.write_bytes_max), "region smaller than one write");
         let flags = log.file.flags_in_force()?.text;
-        let queue = io::open_queue(
-            log.api,
-            io::QueueOptions::new(1, log.write_bytes_max, vec![log.file]),
-        )?;
-        Ok(Self {
+        let queue = io::open_queue(log.api, io::QueueOptions::new(1, log.write_bytes_max, vec![log.file]))?;
+        Ok(Self::over(queue, log.call, log.region, log.block_bytes, flags, seed))
+    }
+
+    /// The log over a queue of depth 1 whose only file holds `region`.
+    fn over(
+        queue: Box<dyn Queue>,
+        call: LogCall,
+        region: Range<u64>,
+        block_bytes: u32,
+        flags: String,
+        seed: Seed,
+    ) -> Self {
+        assert!(region.end - region.start >= queue.buffer(0).len() as u64, "region smaller than one write");
+        Self {
             queue,
-            call: log.call,
-            block_bytes: log.block_bytes,
-            position: log.region.start,
-            region: log.region,
+            call,
+            position: region.start,
+            region,
+            block_bytes,
             generation: 1,
             stamper: io::stamp::Stamper::new(seed),
             done: Vec::with_capacity(1),
             flags,
             writes: 0,
             written_bytes: 0,
-        })
+        }
     }
 
     /// Open flags read back from the kernel.
@@ -327,3 +336,6 @@ fn session_loop(group: &GroupCommit, session: usize, window: Window, cancel: &At
     }
     tally
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,7 +29,7 @@ pub fn alignment(offset_bytes: Option<u64>, block_bytes: u64, physical_block_byt
     let (Some(offset), Some(physical)) = (offset_bytes, physical_block_bytes.filter(|p| *p > 0)) else {
         return A1.absent("The device does not tell its physical block size or its offset.");
     };
-    let aligned = offset % physical == 0 && block_bytes % physical == 0;
+    let aligned = offset.is_multiple_of(physical) && block_bytes.is_multiple_of(physical);
     let status = if aligned { Status::Pass } else { Status::Warn };
     let tail = if aligned { "." } else { ": each write of ours is a read and a write of the device." };
     A1.answer(

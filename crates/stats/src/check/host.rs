@@ -23,6 +23,27 @@ const H4: Entry = Entry::context(
     "frequency change: warn above 5 %; any throttle event: warn",
 );
 
+const H5: Entry = Entry::context(
+    "H5",
+    "nobody else on the CPUs",
+    "CPU time used by other processes: warn above 10 %, fail above 25 %",
+);
+
+/// H5: share of the machine's CPU time that processes other than ours used. On a machine short of CPUs every wake-up
+/// queues behind them, up to a scheduler tick: milliseconds beside a device's microseconds.
+pub fn others(share: Option<f64>) -> Check {
+    let Some(share) = share else {
+        return H5.absent("The CPU time of this process or of the machine cannot be read here.");
+    };
+    let status = above(share, 0.10, 0.25);
+    let cause = if status == Status::Pass {
+        "."
+    } else {
+        ": our threads queued behind them, and that is in the latencies. Stop other work and run again."
+    };
+    H5.answer(status, share, format!("Other processes used {} of the machine's CPU time{cause}", percent(share)))
+}
+
 /// H1: share of CPU time that the hypervisor took, and CPU pressure (`some avg10`) in percent, as in /proc/pressure/cpu.
 pub fn steal(steal_share: Option<f64>, cpu_pressure_percent: Option<f64>) -> Check {
     let (Some(worst), seen) = (steal_share.or(cpu_pressure_percent.map(|_| 0.0)), steal_share) else {

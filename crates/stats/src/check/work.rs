@@ -20,7 +20,7 @@ pub fn equal_work(what: &str, old: Option<f64>, new: Option<f64>) -> Check {
 
 /// J1 for a job's time: seconds in all, and seconds explained by CPU, reads, writes and the log.
 pub fn job_time(seconds: f64, explained_seconds: &[(&str, f64)]) -> Check {
-    if !(seconds > 0.0) || explained_seconds.is_empty() {
+    if seconds.is_nan() || seconds <= 0.0 || explained_seconds.is_empty() {
         return J1_TIME.absent("The job's time was not taken apart.");
     }
     let other = 1.0 - explained_seconds.iter().map(|part| part.1).sum::<f64>() / seconds;
