@@ -111,6 +111,8 @@ pub struct Device {
     pub model: Option<String>,
     /// The file behind a loop device.
     pub backing_file: Option<PathBuf>,
+    /// A loop device reads and writes that file past the page cache; none for other devices.
+    pub backing_direct: Option<bool>,
 }
 
 impl Device {
@@ -160,6 +162,7 @@ pub(super) fn read(directory: &Path) -> Option<Device> {
         slaves,
         model: model(disk),
         backing_file,
+        backing_direct: files::number::<u8>(directory.join("loop/dio")).map(|n| n != 0),
         name: name.replace('!', "/"),
     })
 }
