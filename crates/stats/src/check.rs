@@ -24,7 +24,7 @@ pub use data::{discarded, holes, reducible, wrong_data};
 pub use device::{alignment, errors, merges, read_ahead, slow_member, temperature};
 pub use durability::{same_durability, volatile_cache};
 pub use funnel::{conservation, funnel_bytes, funnel_ops, own_physical};
-pub use host::{others, frequency, generator_bound, pause, steal};
+pub use host::{frequency, generator_bound, others, pause, steal};
 pub use limits::{cgroup_limit, queue_limit, throttle_cap};
 pub use little::{little_device, little_imported, little_own};
 pub use physics::{Medium, medium, memory_file_system, near_memory, wire};

@@ -129,7 +129,7 @@ pub struct Found {
     /// Mean latency there, nanoseconds, from the same data.
     pub latency_ns: f64,
     /// The knee: smallest number in flight with 97 % of the maximum; the operating point to recommend. `None` when the plan
-    /// does not ask for it, or time ran out.
+    /// does not ask for it.
     pub n_knee: Option<u32>,
     /// Maximum / rate of one request at a time: how many parallel servers the storage acts like.
     pub n_saturation: f64,
@@ -141,7 +141,8 @@ pub struct Found {
     pub points: Vec<Point>,
     /// Why the level cannot be trusted, only the shape: the environment moved during the search.
     pub environment_unstable: Option<String>,
-    /// The race was not run, or time ran out, or the ramp ended before the maximum: there may be a better point.
+    /// There was no race, or no time for the integers next to its winner, or the ramp ended while throughput still grew: there may
+    /// be a better point.
     pub lower_bound_only: bool,
     /// Seconds spent.
     pub seconds: f64,
@@ -167,12 +168,12 @@ pub fn maximum<T: Target>(
         if plan.rounds_max > 0 { race::search(&mut probe, &ramp)? } else { race::Outcome::of_ramp(&ramp) };
     let mut confirmed = confirm(&mut probe, &raced)?;
     let mut unstable = confirmed.unstable(&raced, plan);
-    if unstable.is_some() && plan.rounds_max > 0 && !probe.out_of_time() {
+    if unstable.is_some() && plan.rounds_max > 0 {
         confirmed = confirm(&mut probe, &raced)?;
         unstable = confirmed.unstable(&raced, plan);
     }
-    let n_knee = match plan.knee && !probe.out_of_time() {
-        true => Some(knee::walk(&mut probe, raced.n_best, &ramp)?),
+    let n_knee = match plan.knee {
+        true => Some(knee::walk(&mut probe, raced.n_best, &ramp, &raced.seen)?),
         false => None,
     };
     let collapse = bracket::beyond(&mut probe, &ramp, confirmed.rate)?;
@@ -210,7 +211,8 @@ fn confirm<T: Target>(probe: &mut Probe<'_, T>, raced: &race::Outcome) -> Result
 impl Confirmed {
     /// The guard of section 6.2: a CPU hog that arrived after the ramp turned 57,000/s into 18,000/s, and only this saw it.
     fn unstable(&self, raced: &race::Outcome, plan: &Plan) -> Option<String> {
-        let moved = (self.rate / raced.rate).ln().abs().exp_m1();
+        // The race goes by medians, so that a stall does not decide it; like must be compared with like.
+        let moved = (typical(&self.rates) / raced.rate).ln().abs().exp_m1();
         if moved > plan.unstable_shift {
             return Some(format!(
                 "the confirmation gave {:.0}/s where the search had seen {:.0}/s ({:.0} % apart): other load came or went; the \
@@ -220,10 +222,10 @@ impl Confirmed {
                 100.0 * moved
             ));
         }
-        (raced.residual > plan.unstable_spread).then(|| {
+        (raced.spread > plan.unstable_spread).then(|| {
             format!(
                 "the same point differed by {:.0} % from round to round: the shape of the curve holds, its level does not",
-                100.0 * raced.residual
+                100.0 * raced.spread
             )
         })
     }

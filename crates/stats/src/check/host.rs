@@ -41,7 +41,11 @@ pub fn others(share: Option<f64>) -> Check {
     } else {
         ": our threads queued behind them, and that is in the latencies. Stop other work and run again."
     };
-    H5.answer(status, share, format!("Other processes used {} of the machine's CPU time{cause}", percent(share)))
+    H5.answer(
+        status,
+        share,
+        format!("Other processes used {} of the machine's CPU time{cause}", percent(share)),
+    )
 }
 
 /// H1: share of CPU time that the hypervisor took, and CPU pressure (`some avg10`) in percent, as in /proc/pressure/cpu.

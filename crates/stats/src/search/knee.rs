@@ -11,6 +11,8 @@ use units::Seed;
 
 /// Ramp points this far below the level are failures without being measured again.
 const CLEAR: f64 = 0.08;
+/// What was raced is known this much better, log scale.
+const CLEAR_RACED: f64 = 0.015;
 
 /// Finds the knee below `n_best` on its own. `bracket`: points of an earlier [`super::maximum`]; its ramp spares steps.
 ///
@@ -25,21 +27,34 @@ pub fn knee<T: Target>(
     on_point: &mut dyn FnMut(&Point),
 ) -> Result<u32, T::Error> {
     let mut probe = Probe::new(target, plan, seed, on_point);
-    walk(&mut probe, n_best, &Ramp::of_points(bracket.iter()))
+    walk(&mut probe, n_best, &Ramp::of_points(bracket.iter()), &[])
 }
 
-/// Log-bisection between the last clear failure and `n_best`.
-pub(super) fn walk<T: Target>(probe: &mut Probe<'_, T>, n_best: u32, ramp: &Ramp) -> Result<u32, T::Error> {
-    let best = ramp.best().1;
-    let clear = |step: &&(u32, f64)| step.0 < n_best && step.1 < (probe.plan.knee_level - CLEAR) * best;
-    let (mut low, mut high) = (ramp.steps.iter().filter(clear).map(|s| s.0).max().unwrap_or(0), n_best);
+/// Log-bisection between the largest number known to fail and the smallest known to hold. What the ramp and the race (`raced`:
+/// log rate relative to the winner's) showed clearly is not measured again. When its time is out, the smallest number known to
+/// hold is the answer.
+pub(super) fn walk<T: Target>(
+    probe: &mut Probe<'_, T>,
+    n_best: u32,
+    ramp: &Ramp,
+    raced: &[(u32, f64)],
+) -> Result<u32, T::Error> {
+    let (best, level, started) = (ramp.best().1, probe.plan.knee_level, probe.spent());
+    let holds = |seen: &&(u32, f64)| seen.0 < n_best && seen.1 > level.ln() + CLEAR_RACED;
+    let mut high = raced.iter().filter(holds).map(|seen| seen.0).min().unwrap_or(n_best);
+    let slow = ramp.steps.iter().filter(|step| step.1 < (level - CLEAR) * best).map(|step| step.0);
+    let behind = raced.iter().filter(|seen| seen.1 < level.ln() - CLEAR_RACED).map(|seen| seen.0);
+    let mut low = slow.chain(behind).filter(|n| *n < high).max().unwrap_or(0);
     if low == 0 {
-        if n_best == 1 || passes(probe, 1, n_best, best)? {
+        if high == 1 || passes(probe, 1, n_best, best)? {
             return Ok(1);
         }
         low = 1;
     }
-    while high - low > 1 && f64::from(high) / f64::from(low) > probe.plan.knee_ratio {
+    while high - low > 1
+        && f64::from(high) / f64::from(low) > probe.plan.knee_ratio
+        && probe.spent() - started < probe.plan.knee_seconds_max
+    {
         let middle = (f64::from(low) * f64::from(high)).sqrt().round() as u32;
         let middle = middle.clamp(low + 1, high - 1);
         if passes(probe, middle, n_best, best)? { high = middle } else { low = middle }

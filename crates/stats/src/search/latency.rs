@@ -33,12 +33,14 @@ pub enum LatencyBound {
     },
 }
 
-/// What is known of one number in flight.
+/// One end of the search: a number in flight with its mean latency, nanoseconds.
 #[derive(Clone, Copy)]
-struct Tried {
-    passes: bool,
-    rate: f64,
+struct End {
+    n: u32,
     latency_ns: f64,
+    rate: f64,
+    /// Measured by this search; what an earlier one saw once may have been a stall.
+    sure: bool,
 }
 
 /// Finds the most operations per second whose mean latency is at most `limit_ns`.
@@ -57,64 +59,98 @@ pub fn within_latency<T: Target>(
 ) -> Result<LatencyBound, T::Error> {
     let mut probe = Probe::new(target, plan, seed, on_point);
     let (mut low, mut high) = known(bracket, limit_ns);
-    // Up by doubling until one fails, unless the ramp told already.
-    while high.is_none() && low < plan.n_max {
-        let next = (low * 2).clamp(1, plan.n_max);
-        let tried = test(&mut probe, next, limit_ns)?;
-        if tried.passes {
-            low = next;
-        } else if next == 1 {
-            return Ok(LatencyBound::NotMetByOne { latency_ns: tried.latency_ns });
-        } else {
-            high = Some((next, Some(tried.rate)));
+    loop {
+        (low, high) = climb(&mut probe, low, high, limit_ns)?;
+        let Some(from) = low else {
+            return Ok(LatencyBound::NotMetByOne { latency_ns: high.map_or(f64::NAN, |end| end.latency_ns) });
+        };
+        let Some(above) = high else { return settle_on(&mut probe, from.n, limit_ns) };
+        let (from, above) = narrow(&mut probe, from, above, limit_ns)?;
+        let again = if above.sure { above } else { test(&mut probe, above.n, limit_ns)?.1 };
+        if again.latency_ns > limit_ns {
+            // Between the ends, where a line through their latencies crosses the limit, on its safe side.
+            let n = crossing(&from, &again, 0.99 * limit_ns).clamp(f64::from(from.n), f64::from(again.n - 1));
+            return settle_on(&mut probe, n as u32, limit_ns);
         }
+        (low, high) = (Some(again), None);
     }
-    let start = if low == 0 { 1 } else { low };
-    if low == 0 {
-        let one = test(&mut probe, 1, limit_ns)?;
-        if !one.passes {
-            return Ok(LatencyBound::NotMetByOne { latency_ns: one.latency_ns });
-        }
-    }
-    let n = bisect(&mut probe, start, high, limit_ns)?;
-    settle_on(&mut probe, n, limit_ns)
 }
 
-/// `(most in flight that surely passes or 0, fewest that surely fails)` from earlier points, with a margin for their noise.
-fn known(bracket: &[Point], limit_ns: f64) -> (u32, Option<(u32, Option<f64>)>) {
+/// The largest number in flight of earlier points that is clearly within the limit and the smallest above it that clearly is not.
+///
+/// Noise adds to latencies more than it takes away, so the lower end is looked for first.
+fn known(bracket: &[Point], limit_ns: f64) -> (Option<End>, Option<End>) {
     const CLEAR: f64 = 1.25;
-    let high = bracket.iter().filter(|p| p.latency_ns > limit_ns * CLEAR).map(|p| p.n).min();
-    let below = |p: &&Point| p.latency_ns < limit_ns / CLEAR && high.is_none_or(|h| p.n < h);
-    let low = bracket.iter().filter(below).map(|p| p.n).max().unwrap_or(0);
-    (low, high.map(|h| (h, None)))
+    let end = |p: &Point| End { n: p.n, latency_ns: p.latency_ns, rate: p.rate, sure: false };
+    let low = bracket.iter().filter(|p| p.latency_ns * CLEAR < limit_ns).max_by_key(|p| p.n).map(end);
+    let from = low.map_or(0, |low| low.n);
+    let high =
+        bracket.iter().filter(|p| p.n > from && p.latency_ns > limit_ns * CLEAR).min_by_key(|p| p.n).map(end);
+    (low, high)
 }
 
-fn bisect<T: Target>(
+/// Doubles until one fails. No lower end at the end: even one request at a time takes longer.
+fn climb<T: Target>(
     probe: &mut Probe<'_, T>,
-    mut low: u32,
-    high: Option<(u32, Option<f64>)>,
+    mut low: Option<End>,
+    mut high: Option<End>,
     limit_ns: f64,
-) -> Result<u32, T::Error> {
+) -> Result<(Option<End>, Option<End>), T::Error> {
+    while high.is_none() || low.is_none() {
+        let next = low.map_or(1, |low| low.n.saturating_mul(2).min(probe.plan.n_max));
+        if low.is_some_and(|low| low.n == next) {
+            break;
+        }
+        let (passes, end) = test(probe, next, limit_ns)?;
+        // One at a time is all there is below: only a clear failure counts.
+        if passes || (next == 1 && end.latency_ns <= limit_ns) {
+            low = Some(end);
+        } else {
+            high = Some(end);
+            if next == 1 {
+                break;
+            }
+        }
+    }
+    Ok((low, high))
+}
+
+/// Where the line through both ends, both axes logarithmic, reaches `latency_ns`.
+fn crossing(low: &End, high: &End, latency_ns: f64) -> f64 {
+    let part = (latency_ns / low.latency_ns).ln() / (high.latency_ns / low.latency_ns).ln();
+    let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.5 };
+    f64::from(low.n) * (f64::from(high.n) / f64::from(low.n)).powf(part)
+}
+
+/// Brings the ends together, trying where the line between them crosses the limit but well inside, so that both ends move.
+fn narrow<T: Target>(
+    probe: &mut Probe<'_, T>,
+    mut low: End,
+    mut high: End,
+    limit_ns: f64,
+) -> Result<(End, End), T::Error> {
     /// Throughput that changes by less no longer depends on n.
     const FLAT: f64 = 0.015;
-    let Some((mut high, mut high_rate)) = high else { return Ok(low) };
-    let mut low_rate: Option<f64> = None;
-    while high - low > 1
-        && f64::from(high) / f64::from(low) > probe.plan.latency_ratio
+    const INSIDE: f64 = 0.2;
+    let apart = |low: &End, high: &End| f64::from(high.n) / f64::from(low.n);
+    while high.n - low.n > 1
+        && apart(&low, &high) > probe.plan.latency_ratio
         && probe.spent() < probe.plan.latency_seconds_max
     {
-        let middle = ((f64::from(low) * f64::from(high)).sqrt().round() as u32).clamp(low + 1, high - 1);
-        let tried = test(probe, middle, limit_ns)?;
-        if tried.passes {
-            (low, low_rate) = (middle, Some(tried.rate));
+        let part = (crossing(&low, &high, limit_ns) / f64::from(low.n)).ln() / apart(&low, &high).ln();
+        let middle = f64::from(low.n) * apart(&low, &high).powf(part.clamp(INSIDE, 1.0 - INSIDE));
+        let middle = (middle.round() as u32).clamp(low.n + 1, high.n - 1);
+        let (passes, end) = test(probe, middle, limit_ns)?;
+        if passes {
+            low = end
         } else {
-            (high, high_rate) = (middle, Some(tried.rate));
+            high = end
         }
-        if low_rate.zip(high_rate).is_some_and(|(a, b)| (b / a - 1.0).abs() < FLAT) {
+        if low.sure && high.sure && (high.rate / low.rate - 1.0).abs() < FLAT {
             break;
         }
     }
-    Ok(low)
+    Ok((low, high))
 }
 
 /// Mean latency per one-second window by Little's law (requests in flight over rate): a stall weighs as what it cost.
@@ -127,8 +163,10 @@ fn windows(rates: &[f64], n: u32, seconds: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Is `n` within the limit? Measured until the median window is clear of it by two standard errors.
-fn test<T: Target>(probe: &mut Probe<'_, T>, n: u32, limit_ns: f64) -> Result<Tried, T::Error> {
+/// Is `n` clearly within the limit? Measured until the median window is clear of it by two standard errors; undecided is no.
+fn test<T: Target>(probe: &mut Probe<'_, T>, n: u32, limit_ns: f64) -> Result<(bool, End), T::Error> {
+    /// Standard deviation of a normal over its median absolute deviation; a stall must not make every window look noisy.
+    const MAD: f64 = 1.4826;
     /// Efficiency of the median against the mean for normal data.
     const MEDIAN_ERROR: f64 = 1.25;
     let base = probe.plan.base_seconds.max(2.0);
@@ -139,14 +177,15 @@ fn test<T: Target>(probe: &mut Probe<'_, T>, n: u32, limit_ns: f64) -> Result<Tr
     loop {
         let latencies: Vec<f64> = windows(&rates, n, seconds).iter().map(|r| r * bias).collect();
         let middle = sample::median(&latencies);
+        let apart: Vec<f64> = latencies.iter().map(|r| (r - middle).abs()).collect();
         let error = match latencies.len() {
             0 | 1 => f64::INFINITY,
-            k => MEDIAN_ERROR * sample::deviation(&latencies) / (k as f64).sqrt(),
+            k => MEDIAN_ERROR * MAD * sample::median(&apart) / (k as f64).sqrt(),
         };
         let clear = (middle - limit_ns).abs() > 2.0 * error;
         if clear || seconds >= UNDECIDED_MAX || probe.spent() > probe.plan.latency_seconds_max {
-            let passes = middle <= limit_ns && clear;
-            return Ok(Tried { passes, rate: sample::mean(&rates), latency_ns: middle });
+            let end = End { n, latency_ns: middle, rate: sample::median(&rates), sure: true };
+            return Ok((clear && middle <= limit_ns, end));
         }
         round += 1;
         rates.extend(probe.extend(n, EXTEND, Stage::Latency, round)?.1.rates);

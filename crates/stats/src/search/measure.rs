@@ -46,7 +46,7 @@ impl<'a, T: Target> Probe<'a, T> {
         round: u32,
     ) -> Result<(Point, Reading), T::Error> {
         const SETTLE_LATENCIES: f64 = 20.0;
-        const SETTLE_MAX: f64 = 3.0;
+        const SETTLE_MAX: f64 = 2.0;
         let latency = self.points.last().map_or(0.0, |p| p.latency_ns / 1e9);
         let settle = self.plan.settle_seconds.max((SETTLE_LATENCIES * latency).min(SETTLE_MAX));
         self.measure_after(n, settle, seconds, stage, round)

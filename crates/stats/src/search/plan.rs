@@ -41,7 +41,7 @@ pub struct Plan {
     pub z: f64,
     /// Length of the confirmation, seconds.
     pub confirm_seconds: f64,
-    /// The race ends here, counted from the start of the search, seconds.
+    /// The race ends here, counted from the start of the search, seconds; confirmation and knee come after it.
     pub time_max_seconds: f64,
     /// Look for the knee?
     pub knee: bool,
@@ -51,6 +51,8 @@ pub struct Plan {
     pub knee_ratio: f64,
     /// Fewest and most pairs per step of the knee.
     pub knee_rounds: (u32, u32),
+    /// Time for the knee, seconds; then the smallest number known to hold is it.
+    pub knee_seconds_max: f64,
     /// Look once well beyond the ramp's end for a collapse that the ramp stopped short of?
     pub beyond: bool,
     /// Confirmation and race further apart than this: the environment is unstable.
@@ -91,6 +93,7 @@ impl Plan {
             knee_level: 0.97,
             knee_ratio: 1.12,
             knee_rounds: (2, 5),
+            knee_seconds_max: 90.0,
             beyond: true,
             unstable_shift: 0.05,
             unstable_spread: 0.10,
@@ -109,9 +112,10 @@ impl Plan {
             settle_seconds: 0.5,
             rounds_max: 5,
             confirm_seconds: 10.0,
-            time_max_seconds: 60.0,
+            time_max_seconds: 50.0,
             knee_ratio: 1.25,
             knee_rounds: (2, 3),
+            knee_seconds_max: 15.0,
             latency_ratio: 1.12,
             latency_seconds_max: 40.0,
             ..Self::thorough()
@@ -123,7 +127,7 @@ impl Plan {
         Self {
             base_seconds: 1.0,
             cap_seconds: 1.5,
-            settle_seconds: 0.3,
+            settle_seconds: 0.5,
             rounds_max: 0,
             confirm_seconds: 6.0,
             time_max_seconds: 30.0,

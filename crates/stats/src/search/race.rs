@@ -15,20 +15,22 @@ pub(super) struct Outcome {
     pub n_best: u32,
     /// Rate of the winner as the race saw it; not reported.
     pub rate: f64,
-    /// Standard deviation of the same point from round to round, round effects included, on the log scale.
-    pub residual: f64,
-    /// Time ran out before it was decided.
+    /// How much the same point moved from round to round, log scale; one stall does not move it.
+    pub spread: f64,
+    /// There was no time to look at the integers next to the winner.
     pub cut_short: bool,
+    /// Every number raced, with its mean log rate relative to the leader's when it was last compared.
+    pub seen: Vec<(u32, f64)>,
 }
 
 impl Outcome {
-    /// Without a race: the best of the ramp, or the smallest step within a plateau of it.
+    /// Without a race: the smallest step of the ramp on the plateau of its best.
     pub fn of_ramp(ramp: &Ramp) -> Self {
         const PLATEAU: f64 = 0.98;
         let (best_n, best) = ramp.best();
         let (n_best, rate) =
             ramp.steps.iter().copied().find(|(_, rate)| *rate >= PLATEAU * best).unwrap_or((best_n, best));
-        Self { n_best, rate, residual: 0.0, cut_short: false }
+        Self { n_best, rate, spread: 0.0, cut_short: false, seen: Vec::new() }
     }
 }
 
@@ -36,18 +38,23 @@ impl Outcome {
 struct Field {
     alive: Vec<u32>,
     rounds: Vec<Vec<f64>>,
+    /// See [`Outcome::seen`].
+    seen: Vec<(u32, f64)>,
 }
 
 impl Field {
     fn new(mut alive: Vec<u32>) -> Self {
         alive.sort_unstable();
         alive.dedup();
-        Self { alive, rounds: Vec::new() }
+        Self { alive, rounds: Vec::new(), seen: Vec::new() }
+    }
+
+    fn column(&self, i: usize) -> Vec<f64> {
+        self.rounds.iter().map(|row| row[i]).collect()
     }
 
     fn means(&self) -> Vec<f64> {
-        let column = |i: usize| self.rounds.iter().map(|row| row[i]).collect::<Vec<f64>>();
-        (0..self.alive.len()).map(|i| sample::mean(&column(i))).collect()
+        (0..self.alive.len()).map(|i| sample::mean(&self.column(i))).collect()
     }
 
     /// Pooled residual standard deviation after taking out round and column means, and its degrees of freedom.
@@ -67,21 +74,32 @@ impl Field {
         ((squares / df).sqrt().max(FLOOR), df)
     }
 
-    /// Standard deviation of a point from round to round, with the round's own effect: the noise of the environment.
-    fn environment(&self) -> f64 {
-        if self.rounds.len() < 2 {
-            return 0.0;
-        }
-        let variances: Vec<f64> = (0..self.alive.len())
-            .map(|i| sample::variance(&self.rounds.iter().map(|row| row[i]).collect::<Vec<f64>>()))
+    /// Typical distance of a point from its own mean over the rounds, round effects included, as a standard deviation: the noise of
+    /// the environment. By medians, so that one stall is not called an unstable environment.
+    fn spread(&self) -> f64 {
+        /// Standard deviation of a normal over its median absolute deviation.
+        const MAD: f64 = 1.4826;
+        let middles: Vec<f64> = (0..self.alive.len()).map(|i| sample::median(&self.column(i))).collect();
+        let apart: Vec<f64> = self
+            .rounds
+            .iter()
+            .flat_map(|row| row.iter().zip(&middles).map(|(y, middle)| (y - middle).abs()))
             .collect();
-        sample::mean(&variances).sqrt()
+        if self.rounds.len() < 2 { 0.0 } else { MAD * sample::median(&apart) }
     }
 
-    fn keep(&mut self, stays: &[bool]) {
-        let kept = |row: &Vec<f64>| row.iter().zip(stays).filter(|(_, s)| **s).map(|(v, _)| *v).collect();
+    /// Compares all with the leader and drops those further behind than `margin`.
+    fn drop_behind(&mut self, margin: f64) {
+        let means = self.means();
+        let top = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        for (n, mean) in self.alive.iter().zip(&means) {
+            self.seen.retain(|seen| seen.0 != *n);
+            self.seen.push((*n, mean - top));
+        }
+        let stays: Vec<bool> = means.iter().map(|mean| top - mean < margin).collect();
+        let kept = |row: &Vec<f64>| row.iter().zip(&stays).filter(|(_, s)| **s).map(|(v, _)| *v).collect();
         self.rounds = self.rounds.iter().map(kept).collect();
-        self.alive = self.alive.iter().zip(stays).filter(|(_, s)| **s).map(|(n, _)| *n).collect();
+        self.alive = self.alive.iter().zip(&stays).filter(|(_, s)| **s).map(|(n, _)| *n).collect();
     }
 
     /// The one with the highest mean.
@@ -129,7 +147,7 @@ fn race<T: Target>(
     mut field: Field,
     best: f64,
     rounds_max: u32,
-) -> Result<(Field, bool), T::Error> {
+) -> Result<Field, T::Error> {
     let seconds = probe.seconds(probe.plan.race_seconds, best);
     loop {
         let mut order: Vec<usize> = (0..field.alive.len()).collect();
@@ -143,26 +161,18 @@ fn race<T: Target>(
         field.rounds.push(row);
         let rounds = field.rounds.len() as u32;
         if field.alive.len() == 1 {
-            return Ok((field, false));
+            return Ok(field);
         }
-        if rounds < probe.plan.rounds_min.min(rounds_max) {
+        if rounds < probe.plan.rounds_min.min(rounds_max).max(2) {
             continue;
         }
         let (residual, df) = field.residual();
-        let error = if rounds < 2 {
-            f64::INFINITY
-        } else {
-            residual * (2.0 / f64::from(rounds)).sqrt() * (1.0 + 1.0 / df)
-        };
-        let means = field.means();
-        let top = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let stays: Vec<bool> =
-            means.iter().map(|m| top - m < probe.plan.z * error + probe.plan.pick).collect();
-        field.keep(&stays);
+        // The last factor widens for the few degrees of freedom of the first rounds.
+        let error = residual * (2.0 / f64::from(rounds)).sqrt() * (1.0 + 1.0 / df);
+        field.drop_behind(probe.plan.z * error + probe.plan.pick);
         let decided = field.alive.len() == 1 || probe.plan.z * error <= probe.plan.eps;
         if decided || rounds >= rounds_max || probe.out_of_time() {
-            let cut_short = !decided && probe.out_of_time();
-            return Ok((field, cut_short));
+            return Ok(field);
         }
     }
 }
@@ -181,18 +191,21 @@ pub(super) fn search<T: Target>(probe: &mut Probe<'_, T>, ramp: &Ramp) -> Result
     const MIDPOINT_ROUNDS: u32 = 4;
     let best = ramp.best().1;
     let tried = candidates(ramp, probe.plan);
-    let (mut field, mut cut_short) = race(probe, Field::new(tried.clone()), best, probe.plan.rounds_max)?;
-    let mut residual = field.environment();
+    let mut field = race(probe, Field::new(tried.clone()), best, probe.plan.rounds_max)?;
+    let (mut spread, mut seen) = (field.spread(), field.seen.clone());
     let winner = field.leader();
     let mut near = midpoints(&tried, winner);
-    if !near.is_empty() && field.alive.len() <= 2 && !probe.out_of_time() {
+    let sharp = !near.is_empty() && field.alive.len() <= 2;
+    let cut_short = sharp && probe.out_of_time();
+    if sharp && !cut_short {
         near.push(winner);
-        let rounds = MIDPOINT_ROUNDS.min(probe.plan.rounds_max);
-        (field, cut_short) = race(probe, Field::new(near), best, rounds)?;
-        residual = residual.max(field.environment());
+        field = race(probe, Field::new(near), best, MIDPOINT_ROUNDS.min(probe.plan.rounds_max))?;
+        spread = spread.max(field.spread());
+        seen.retain(|(n, _)| !field.seen.iter().any(|again| again.0 == *n));
+        seen.extend(&field.seen);
     }
     let (n_best, rate) = field.winner(probe.plan.pick);
-    Ok(Outcome { n_best, rate, residual, cut_short })
+    Ok(Outcome { n_best, rate, spread, cut_short, seen })
 }
 
 #[cfg(test)]
