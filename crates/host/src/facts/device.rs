@@ -203,7 +203,7 @@ fn parse_scheduler(text: &str) -> (Option<String>, Vec<String>) {
 }
 
 fn model(disk: &Path) -> Option<String> {
-    ["dm/name", "device/model", "md/level", "device/vendor"]
+    ["dm/name", "device/model", "md/level"]
         .iter()
         .find_map(|name| files::text(disk.join(name)))
         .map(|text| text.trim().to_owned())

@@ -102,7 +102,7 @@ fn hypervisor(info: &str) -> Option<String> {
     let flagged = cpuinfo(info, "flags").map(|flags| flags.split(' ').any(|f| f == "hypervisor"));
     match (files::text("/sys/hypervisor/type"), flagged) {
         (Some(kind), _) => Some(kind),
-        (None, Some(true)) => Some(product().unwrap_or_else(|| "yes, unnamed".into())),
+        (None, Some(true)) => Some(product().unwrap_or_else(|| "unnamed".into())),
         (None, Some(false)) => Some("none".into()),
         (None, None) => None,
     }
@@ -157,6 +157,7 @@ fn kernel() -> Vec<Fact> {
     let switch =
         words.split_whitespace().find(|w| w.starts_with("mitigations=")).unwrap_or("mitigations=(default)");
     let uring = "/proc/sys/kernel/io_uring_disabled";
+    let uptime = files::text("/proc/uptime").and_then(|t| t.split('.').next().map(str::to_owned));
     vec![
         Fact::known("kernel", "", "release", name.release().to_string_lossy(), "uname(2)"),
         Fact::known("kernel", "", "version", name.version().to_string_lossy(), "uname(2)"),
@@ -173,7 +174,7 @@ fn kernel() -> Vec<Fact> {
         Fact::file("kernel", "", "aio_nr", "/proc/sys/fs/aio-nr"),
         Fact::file("kernel", "", "io_uring_disabled", uring),
         Fact::file("kernel", "", "file_max", "/proc/sys/fs/file-max"),
-        Fact::file("kernel", "", "uptime", "/proc/uptime").unit("s"),
+        Fact::found("kernel", "", "uptime", uptime, "/proc/uptime").unit("s"),
         Fact::found(
             "kernel",
             "",

@@ -1,18 +1,18 @@
 //! The disk's health, the file system and its options, the request queue: what the system says about itself.
 
-use super::{Finding, Patient};
+use super::{Finding, Level, Patient};
 use host::facts::{self, Device, DeviceKind, Mount, Smart};
+use io::{Access, File};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use units::Bytes;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use units::{Bytes, Nanos};
 
 pub(super) fn examine(patient: &Patient, cancel: &AtomicBool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let leaves = patient.storage.leaves();
     for disk in &leaves {
-        if !cancel.load(Ordering::Relaxed) {
-            findings.push(health(disk, &facts::smart(disk)));
-        }
+        findings.extend(ask(disk, cancel).map(|smart| health(disk, &smart)));
     }
     if leaves.is_empty() {
         findings.push(no_disk(patient.storage.mount.as_ref()));
@@ -22,10 +22,27 @@ pub(super) fn examine(patient: &Patient, cancel: &AtomicBool) -> Vec<Finding> {
         findings.extend(options(mount, effective(patient)));
         findings.extend(patient.directory.as_deref().map(space));
     }
+    findings.extend(extents(&patient.path));
     findings.extend(patient.storage.top().map(read_ahead));
     findings.extend(leaves.iter().flat_map(|d| queue(d)));
     findings.extend(patient.storage.stack.iter().filter_map(loop_device));
     findings
+}
+
+/// SMART of `disk`; none when cancelled. A dying disk may take 15 s to answer, and Ctrl-C must not wait for it: the thread
+/// that asks is left to end by itself.
+fn ask(disk: &Device, cancel: &AtomicBool) -> Option<Smart> {
+    let (answer, heard) = mpsc::channel();
+    let asked = disk.clone();
+    std::thread::spawn(move || answer.send(facts::smart(&asked)));
+    while !cancel.load(Ordering::Relaxed) {
+        match heard.recv_timeout(Nanos::millis(50).duration()) {
+            Ok(smart) => return Some(smart),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+    None
 }
 
 fn health(disk: &Device, smart: &Smart) -> Finding {
@@ -40,7 +57,8 @@ fn health(disk: &Device, smart: &Smart) -> Finding {
             .effect("a failing disk retries for seconds: its tail latencies say nothing about its kind, and the data is at risk")
             .advice(format!("back up now, replace it, then measure; details: sudo smartctl -a {}", disk.path().display())),
         Smart::Unknown { reason } => {
-            let finding = Finding::unknown("health", format!("{name}: {reason}"));
+            let own = format!("/dev/{name}: ");
+            let finding = Finding::unknown("health", format!("{name}: {}", reason.trim_start_matches(&own)));
             match disk.kind {
                 DeviceKind::Virtio | DeviceKind::Xen => finding.effect("a virtual disk hides the health of what is under it").advice("ask the provider, or run this on the host"),
                 _ => finding.effect("a failing disk would not be noticed"),
@@ -95,79 +113,50 @@ fn effective(patient: &Patient) -> Option<&str> {
     patient.storage.facts.iter().find(|f| f.name == "effective_options")?.value.as_deref()
 }
 
+/// Whether an option is on, its level, its name, what it does to results, what to do.
+type Row<'a> = (bool, Level, &'a str, &'static str, &'static str);
+
 fn options(mount: &Mount, effective: Option<&str>) -> Vec<Finding> {
     let has = |name: &str| {
         mount.option(name).is_some() || effective.is_some_and(|e| e.split(',').any(|o| o == name))
     };
-    let say = |level: fn(&'static str, String) -> Finding, option: &str, effect: &str, advice: &str| {
-        level("mount options", format!("{option} on {}", mount.mount_point.display()))
-            .effect(effect)
-            .advice(advice)
-    };
-    let (note, warn, bad): (fn(_, String) -> _, fn(_, String) -> _, fn(_, String) -> _) =
-        (Finding::note, Finding::warn, Finding::bad);
-    let mut found = Vec::new();
-    if has("nobarrier") || has("barrier=0") || mount.option("barrier") == Some("0") {
-        found.push(say(
-            bad,
-            "no barriers",
-            "syncs do not flush the disk's cache: fast, and lost at a power cut",
-            "remount with barrier=1",
-        ));
-    }
-    if mount.option("sync").is_some() {
-        found.push(say(
-            bad,
-            "sync",
-            "every write waits for the disk, metadata included: no mode is what its name says",
-            "remount without sync",
-        ));
-    }
-    if has("data=journal") {
-        found.push(say(
-            warn,
-            "data=journal",
-            "all data is written twice, and direct I/O goes through the cache",
-            "remount with data=ordered",
-        ));
-    }
-    if has("data=writeback") {
-        found.push(say(
-            note,
-            "data=writeback",
-            "after a crash a grown file may show old blocks; rates are a little higher than with ordered",
-            "",
-        ));
-    }
-    if has("discard") {
-        found.push(say(note, "discard", "deleting files sends discards at once: on some disks writes stall behind them, and a re-used file starts as if new", "remount with nodiscard and run fstrim weekly: systemctl enable fstrim.timer"));
-    }
-    if has("strictatime") {
-        found.push(say(
-            warn,
-            "strictatime",
-            "every read of a file dirties its inode",
-            "remount with relatime or noatime",
-        ));
-    }
-    if let Some(compress) = mount
-        .option("compress")
-        .or_else(|| mount.option("compress-force"))
-        .or_else(|| mount.option("compress_algorithm"))
-    {
-        let option = format!("compression {compress}");
-        found.push(say(warn, &option, "redoubt writes incompressible blocks, a database does not: real files will be smaller, cost more CPU, and bypass direct I/O", "chattr +C DIRECTORY, or mount without compress, for database files"));
-    }
+    let no_barriers = has("nobarrier") || has("barrier=0") || mount.option("barrier") == Some("0");
+    let compress =
+        ["compress", "compress-force", "compress_algorithm"].iter().find_map(|name| mount.option(name));
+    let compression = format!("compression {}", compress.unwrap_or_default());
+    #[rustfmt::skip]
+    let rows: [Row<'_>; 9] = [
+        (no_barriers, Level::Bad, "no barriers",
+         "syncs do not flush the disk's cache: fast, and lost at a power cut",
+         "remount with barrier=1"),
+        (mount.option("sync").is_some(), Level::Bad, "sync",
+         "every write waits for the disk, metadata included: no mode is what its name says",
+         "remount without sync"),
+        (has("data=journal"), Level::Warn, "data=journal",
+         "all data is written twice, and direct I/O goes through the cache",
+         "remount with data=ordered"),
+        (has("nojournal"), Level::Warn, "no journal",
+         "syncs that change metadata are cheaper than on an ordinary ext4, and a crash needs a full fsck",
+         "tune2fs -O has_journal DEVICE   (unmounted)"),
+        (has("data=writeback"), Level::Note, "data=writeback",
+         "after a crash a grown file may show old blocks; rates are a little higher than with ordered",
+         ""),
+        (has("discard"), Level::Note, "discard",
+         "deleting files sends discards at once: on some disks writes stall behind them, and a re-used file starts as if new",
+         "remount with nodiscard and run fstrim weekly: systemctl enable fstrim.timer"),
+        (has("strictatime"), Level::Warn, "strictatime",
+         "every read of a file dirties its inode",
+         "remount with relatime or noatime"),
+        (compress.is_some(), Level::Warn, &compression,
+         "redoubt writes incompressible blocks, a database does not: real files will be smaller, cost more CPU, and bypass direct I/O",
+         "chattr +C DIRECTORY, or mount without compress, for database files"),
+        (mount.option("ro").is_some(), Level::Warn, "read-only",
+         "only reads can be measured",
+         "sudo mount -o remount,rw MOUNTPOINT"),
+    ];
+    let mut found = told(mount, &rows);
     if mount.fs_type.starts_with("nfs") {
-        found.extend(nfs(mount, &say));
-    }
-    if mount.option("ro").is_some() {
-        found.push(say(
-            warn,
-            "read-only",
-            "only reads can be measured",
-            "sudo mount -o remount,rw MOUNTPOINT",
-        ));
+        found.extend(nfs(mount));
     }
     if found.is_empty() {
         let all = mount.options.iter().chain(&mount.super_options).cloned().collect::<Vec<_>>().join(",");
@@ -176,38 +165,59 @@ fn options(mount: &Mount, effective: Option<&str>) -> Vec<Finding> {
     found
 }
 
-type Say<'a> = dyn Fn(fn(&'static str, String) -> Finding, &str, &str, &str) -> Finding + 'a;
+fn told(mount: &Mount, rows: &[Row<'_>]) -> Vec<Finding> {
+    let on = rows.iter().filter(|(on, ..)| *on);
+    on.map(|(_, level, option, effect, advice)| {
+        Finding::new(*level, "mount options", format!("{option} on {}", mount.mount_point.display()))
+            .effect(*effect)
+            .advice(*advice)
+    })
+    .collect()
+}
 
-fn nfs(mount: &Mount, say: &Say<'_>) -> Vec<Finding> {
-    let (note, bad): (fn(_, String) -> _, fn(_, String) -> _) = (Finding::note, Finding::bad);
-    let mut found = Vec::new();
-    if mount.option("soft").is_some() {
-        found.push(say(
-            bad,
-            "soft",
-            "a slow server becomes an I/O error, and a database file is damaged",
-            "remount with hard",
-        ));
+fn nfs(mount: &Mount) -> Vec<Finding> {
+    let size = |name| mount.option(name).and_then(|v| v.parse::<u64>().ok());
+    let small = |name| size(name).is_some_and(|bytes| bytes < 262_144);
+    let words = |name| format!("{name}={}", size(name).unwrap_or(0));
+    let (read, write) = (words("rsize"), words("wsize"));
+    const CUT: &str = "large transfers are cut into more requests than needed";
+    #[rustfmt::skip]
+    let rows: [Row<'_>; 4] = [
+        (mount.option("soft").is_some(), Level::Bad, "soft",
+         "a slow server becomes an I/O error, and a database file is damaged",
+         "remount with hard"),
+        (mount.option("nconnect").is_none(), Level::Note, "one connection",
+         "all requests share one TCP connection, which is often the limit and not the server",
+         "remount with nconnect=8"),
+        (small("rsize"), Level::Note, &read, CUT, "remount with rsize=1048576"),
+        (small("wsize"), Level::Note, &write, CUT, "remount with wsize=1048576"),
+    ];
+    told(mount, &rows)
+}
+
+/// Check D1 of docs/method.md, section 7: what is not on the device is not read from it.
+fn extents(path: &Path) -> Option<Finding> {
+    if !path.is_file() {
+        return None;
     }
-    if mount.option("nconnect").is_none() {
-        found.push(say(
-            note,
-            "one connection",
-            "all requests share one TCP connection, which is often the limit and not the server",
-            "remount with nconnect=8",
-        ));
+    let access = Access { read: true, write: false, direct: false, dsync: false };
+    Some(match File::open(path, access).and_then(|file| file.extents()) {
+        Ok(extents) => judge_extents(extents.not_on_device(), extents.total_bytes),
+        Err(error) => Finding::unknown("file", error.to_string()),
+    })
+}
+
+fn judge_extents(missing: u64, total: u64) -> Finding {
+    let seen = format!("{} of {} were never written (holes, reserved extents)", Bytes(missing), Bytes(total));
+    if missing == 0 {
+        Finding::good("file", format!("all {} are on the device", Bytes(total)))
+    } else if missing as f64 > total as f64 * 1e-3 {
+        Finding::bad("file", seen)
+            .effect("reads of them never reach the disk: hundreds of thousands a second, of nothing")
+            .advice("copy it without holes: cp --sparse=never FILE NEW")
+    } else {
+        Finding::note("file", seen).effect("too few to matter")
     }
-    for size in ["rsize", "wsize"] {
-        if mount.option(size).and_then(|v| v.parse::<u64>().ok()).is_some_and(|bytes| bytes < 262_144) {
-            found.push(say(
-                note,
-                &format!("{size}={}", mount.option(size).unwrap_or_default()),
-                "large transfers are cut into more requests than needed",
-                &format!("remount with {size}=1048576"),
-            ));
-        }
-    }
-    found
 }
 
 fn space(directory: &Path) -> Finding {
@@ -334,7 +344,6 @@ fn loop_device(device: &Device) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Level;
     use super::*;
     use host::facts::Queue;
 
@@ -383,6 +392,11 @@ mod tests {
             &options(&mount("ext4", &["rw"], &["rw"]), Some("rw,barrier,data=journal")),
             Level::Warn,
             "data=journal",
+        );
+        check(
+            &options(&mount("ext4", &["rw"], &["rw"]), Some("rw,nojournal,barrier")),
+            Level::Warn,
+            "no journal",
         );
         check(&options(&mount("ext4", &["rw"], &["rw", "discard"]), None), Level::Note, "discard");
         check(
@@ -437,6 +451,8 @@ mod tests {
 
     #[test]
     fn space_and_kinds_of_file_systems() {
+        check(&[judge_extents(1 << 20, 1 << 30)], Level::Note, "1 MiB of 1 GiB");
+        check(&[judge_extents(1 << 29, 1 << 30)], Level::Bad, "512 MiB of 1 GiB");
         check(&[judge_space(100 << 20, "/data")], Level::Bad, "100 MiB");
         check(&[judge_space(2 << 30, "/data")], Level::Warn, "2 GiB");
         check(&[judge_space(100 << 30, "/data")], Level::Good, "100 GiB");

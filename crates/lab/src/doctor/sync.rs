@@ -17,16 +17,27 @@ const BLOCK: u32 = 4096;
 const FILE: Bytes = Bytes::mib(4);
 const SYNCS_MAX: usize = 400;
 const TIME_MAX: Nanos = Nanos::millis(2_000);
+/// How long others are counted before we begin.
+const BEFORE: Nanos = Nanos::millis(500);
 /// Warm-up: the first sync of a file also writes its inode.
 const SYNCS_DROPPED: usize = 5;
 
-/// What a run of syncs showed. Counts are per sync and per disk; none without a disk that counts.
+/// What a run of syncs showed. None without a disk that counts.
 struct Syncs {
     count: usize,
     median: Nanos,
     rate: f64,
-    flushes: Option<f64>,
-    writes: Option<f64>,
+    flushes: Option<Counted>,
+    writes: Option<Counted>,
+}
+
+/// A device counter per sync and per disk.
+#[derive(Clone, Copy)]
+struct Counted {
+    /// As counted.
+    all: f64,
+    /// Without what others are thought to have added: their rate just before.
+    ours: f64,
 }
 
 /// What is known about where they went.
@@ -96,6 +107,8 @@ fn overwrite(
     for _ in 0..SYNCS_DROPPED {
         one(&mut rng)?;
     }
+    let quiet = counters::snapshot(devices);
+    clock::sleep(BEFORE);
     let old = counters::snapshot(devices);
     while times.len() < SYNCS_MAX && clock::now() - old.t < TIME_MAX && !cancel.load(Ordering::Relaxed) {
         times.push(one(&mut rng)?);
@@ -107,23 +120,25 @@ fn overwrite(
         count: times.len(),
         median: times[times.len() / 2],
         rate: times.len() as f64 / (new.t - old.t).as_secs(),
-        flushes: per_sync(&old, &new, times.len(), |d| d.flushes),
-        writes: per_sync(&old, &new, times.len(), |d| Some(d.writes + d.writes_merged)),
+        flushes: per_sync([&quiet, &old, &new], times.len(), |d| d.flushes),
+        writes: per_sync([&quiet, &old, &new], times.len(), |d| Some(d.writes + d.writes_merged)),
     }))
 }
 
-/// Growth of a counter, mean over the disks, per sync.
-fn per_sync(
-    old: &Snapshot,
-    new: &Snapshot,
-    syncs: usize,
-    field: fn(&DiskCounters) -> Option<u64>,
-) -> Option<f64> {
-    let grown = |(name, a): (&String, &DiskCounters)| {
-        Some(field(new.disks.get(name)?)?.saturating_sub(field(a)?) as f64)
+/// Growth of a counter per sync, mean over the disks: between the second and the third snapshot; what others add in that
+/// time is estimated from the first two.
+fn per_sync(at: [&Snapshot; 3], syncs: usize, field: fn(&DiskCounters) -> Option<u64>) -> Option<Counted> {
+    let grown = |from: &Snapshot, to: &Snapshot| -> Option<f64> {
+        let one = |(name, a): (&String, &DiskCounters)| {
+            Some(field(to.disks.get(name)?)?.saturating_sub(field(a)?) as f64)
+        };
+        let each: Vec<f64> = from.disks.iter().map(one).collect::<Option<_>>()?;
+        (!each.is_empty()).then(|| each.iter().sum::<f64>() / each.len() as f64)
     };
-    let all: Vec<f64> = old.disks.iter().map(grown).collect::<Option<_>>()?;
-    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64 / syncs as f64)
+    let [quiet, old, new] = at;
+    let others = grown(quiet, old)? / (old.t - quiet.t).as_secs() * (new.t - old.t).as_secs();
+    let all = grown(old, new)?;
+    Some(Counted { all: all / syncs as f64, ours: (all - others) / syncs as f64 })
 }
 
 fn place(patient: &Patient) -> Place {
@@ -146,8 +161,10 @@ fn place(patient: &Patient) -> Place {
 
 fn judge(syncs: &Syncs, place: &Place) -> Vec<Finding> {
     let counted = match (syncs.flushes, syncs.writes) {
-        (Some(f), Some(w)) => format!("; {w:.2} device writes and {f:.2} flushes for each"),
-        (None, Some(w)) => format!("; {w:.2} device writes for each, flushes are not counted by this kernel"),
+        (Some(f), Some(w)) => format!("; {:.2} device writes and {:.2} flushes for each", w.all, f.all),
+        (None, Some(w)) => {
+            format!("; {:.2} device writes for each, flushes are not counted by this kernel", w.all)
+        }
         _ => String::new(),
     };
     let seen = format!("4 KiB and fdatasync: {:.0} a second, median {}{counted}", syncs.rate, syncs.median);
@@ -175,17 +192,18 @@ fn judge(syncs: &Syncs, place: &Place) -> Vec<Finding> {
     vec![on_disks(syncs, writes, place, seen)]
 }
 
-fn on_disks(syncs: &Syncs, writes: f64, place: &Place, seen: String) -> Finding {
+fn on_disks(syncs: &Syncs, writes: Counted, place: &Place, seen: String) -> Finding {
     let volatile = place.disks.iter().any(|(_, cache, _)| cache.as_deref() == Some("write back"));
     let known = place.disks.iter().all(|(_, cache, _)| cache.is_some());
     let name = &place.disks[0].0;
     // A mean of RAID members may lie below one: each takes its share.
-    if writes * place.disks.len() as f64 * 1.02 < 0.9 {
+    let disks = place.disks.len() as f64;
+    if writes.all * disks < 0.9 {
         return Finding::bad("sync", seen)
             .effect("syncs return before the data has reached a disk: commits are lost at a power cut, write figures are a cache's")
             .advice("look for a layer that swallows them (loop device without --direct-io=on, FUSE, eatmydata): findmnt; env | grep LD_PRELOAD");
     }
-    if volatile && syncs.flushes.is_some_and(|f| f < 0.9) {
+    if volatile && syncs.flushes.is_some_and(|f| f.all < 0.9) {
         return Finding::bad("sync", seen)
             .effect(format!("{name} has a volatile write cache, and syncs do not flush it (barriers off?): commits are lost at a power cut"))
             .advice("mount with barriers: mount -o remount,barrier=1 MOUNTPOINT   (ext4); remove nobarrier");
@@ -199,6 +217,12 @@ fn on_disks(syncs: &Syncs, writes: f64, place: &Place, seen: String) -> Finding 
     if volatile && syncs.flushes.is_some() && syncs.median < Nanos::micros(20) {
         return Finding::bad("sync", seen)
             .effect("no flash takes a flush in less than 20 µs: something answers for it");
+    }
+    let drowned = writes.ours * disks < 0.9 || volatile && syncs.flushes.is_some_and(|f| f.ours < 0.9);
+    if drowned {
+        return Finding::unknown("sync", seen)
+            .effect("others write and flush so much that our own syncs cannot be told from theirs in the disk's counters")
+            .advice("repeat it when the machine is quiet");
     }
     let proof = "not proven without a power cut: a device that counts a flush may still ignore it";
     if !known {
@@ -219,7 +243,14 @@ mod tests {
     use super::*;
 
     fn syncs(median_us: u64, rate: f64, flushes: Option<f64>, writes: Option<f64>) -> Syncs {
-        Syncs { count: 400, median: Nanos::micros(median_us), rate, flushes, writes }
+        let alone = |n: Option<f64>| n.map(|n| Counted { all: n, ours: n });
+        Syncs {
+            count: 400,
+            median: Nanos::micros(median_us),
+            rate,
+            flushes: alone(flushes),
+            writes: alone(writes),
+        }
     }
 
     fn disk(cache: &str, rotates: bool) -> Place {
@@ -277,6 +308,17 @@ mod tests {
         check(&syncs(12, 70_000.0, Some(1.0), Some(1.0)), &disk("write back", false), Level::Bad, "20 µs");
         let memory = Place { memory: Some("tmpfs".into()), network: None, disks: vec![] };
         check(&syncs(2, 400_000.0, None, None), &memory, Level::Bad, "lives in memory");
+    }
+
+    /// A disk that swallows flushes must not look honest because somebody else flushes it.
+    #[test]
+    fn flushes_of_others_prove_nothing() {
+        let loud =
+            Syncs { flushes: Some(Counted { all: 1.3, ours: 0.1 }), ..syncs(500, 2_000.0, None, Some(1.0)) };
+        check(&loud, &disk("write back", false), Level::Unknown, "cannot be told from theirs");
+        let still_seen =
+            Syncs { flushes: Some(Counted { all: 1.3, ours: 0.98 }), ..syncs(500, 2_000.0, None, Some(1.0)) };
+        check(&still_seen, &disk("write back", false), Level::Good, "not proven");
     }
 
     #[test]
