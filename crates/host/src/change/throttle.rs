@@ -225,6 +225,22 @@ mod tests {
     }
 
     #[test]
+    fn version_2_switches_io_on_only_where_it_is_off_and_notes_so() {
+        let (top, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut journal = Journal::open_in(state.path(), "test").unwrap();
+        let control = top.path().join("cgroup.subtree_control");
+        let group =
+            Group { unified: true, directories: vec![top.path().join("db.service"), top.path().to_owned()] };
+        let lines = |journal: &Journal| files::text(journal.path()).unwrap().lines().count();
+        std::fs::write(&control, "cpu io memory").unwrap();
+        assert_eq!(unified_parent(&mut journal, &group), Ok(top.path().to_owned()));
+        assert_eq!((files::text(&control).as_deref(), lines(&journal)), (Some("cpu io memory"), 1));
+        std::fs::write(&control, "").unwrap();
+        unified_parent(&mut journal, &group).unwrap();
+        assert_eq!((files::text(&control).as_deref(), lines(&journal)), (Some("+io"), 2));
+    }
+
+    #[test]
     fn a_limit_of_zero_is_refused() {
         let refused =
             write_limits(Path::new("/nowhere"), (7, 3), Limits { read_iops: Some(0), ..Limits::default() });

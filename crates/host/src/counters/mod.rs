@@ -8,10 +8,12 @@ mod parse;
 mod pause;
 mod rates;
 mod sampler;
+mod strain;
 
 pub use pause::{PauseDetector, PauseResult};
 pub use rates::{CpuShares, DiskRates, cpu_shares, others_cpu_share, rates};
 pub use sampler::Sampler;
+pub use strain::{Strain, strain};
 
 use crate::facts::cgroup;
 use crate::files;

@@ -1,6 +1,7 @@
 //! One block device as sysfs describes it.
 
 use super::mounts::parse_number;
+use super::wire;
 use crate::files;
 use std::path::{Path, PathBuf};
 
@@ -113,6 +114,10 @@ pub struct Device {
     pub backing_file: Option<PathBuf>,
     /// A loop device reads and writes that file past the page cache; none for other devices.
     pub backing_direct: Option<bool>,
+    /// What the link to the disk can carry, bytes per second (PCIe, SATA).
+    pub wire_bytes_per_second: Option<u64>,
+    /// How far the device's first byte is off the physical blocks below, bytes; 0 is aligned.
+    pub alignment_offset: Option<u64>,
 }
 
 impl Device {
@@ -162,6 +167,8 @@ pub(super) fn read(directory: &Path) -> Option<Device> {
         slaves,
         model: model(disk),
         backing_file,
+        wire_bytes_per_second: wire::bytes_per_second(disk),
+        alignment_offset: files::number(directory.join("alignment_offset")),
         backing_direct: files::number::<u8>(directory.join("loop/dio")).map(|n| n != 0),
         name: name.replace('!', "/"),
     })

@@ -13,6 +13,7 @@ mod signature;
 mod smart;
 mod stack;
 mod storage;
+mod wire;
 
 pub use cgroup::{IoLimit, cgroup_limits, io_limits};
 pub use device::{Device, DeviceKind, Queue};

@@ -158,6 +158,22 @@ fn device_facts(device: &Device) -> Vec<Fact> {
             queue.device_depth,
             &format!("{base}/device/queue_depth"),
         ),
+        Fact::found(
+            "device",
+            &device.name,
+            "wire",
+            device.wire_bytes_per_second,
+            "PCIe or SATA link in sysfs",
+        )
+        .unit("B/s"),
+        Fact::found(
+            "device",
+            &device.name,
+            "alignment_offset",
+            device.alignment_offset,
+            &format!("{base}/alignment_offset"),
+        )
+        .unit("B"),
         Fact::found("device", &device.name, "model", device.model.clone(), &format!("{base}/device/model")),
     ];
     if let Some(file) = &device.backing_file {

@@ -60,6 +60,8 @@ pub struct Journal {
     path: PathBuf,
     id: String,
     file: File,
+    /// Length of the file up to the last whole line.
+    bytes: u64,
     open: Vec<Option<Entry>>,
     finished: bool,
 }
@@ -89,7 +91,7 @@ impl Journal {
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             return Err(HostError::NotOurs { path: unborn, why: "another process has locked it".into() });
         }
-        let mut journal = Self { path: unborn.clone(), id, file, open: Vec::new(), finished: true };
+        let mut journal = Self { path: unborn.clone(), id, file, bytes: 0, open: Vec::new(), finished: true };
         journal.append(&identity.to_line(&journal.id))?;
         // Only now does it get the name that cleanup looks for: it never sees a journal without lock and first line,
         // and so never takes a starting run for a dead one.
@@ -176,8 +178,20 @@ impl Journal {
 
     fn append(&mut self, line: &str) -> Result<(), HostError> {
         // One write call: the line is there whole or torn at its end, never mixed with another.
-        let write = self.file.write_all(format!("{line}\n").as_bytes()).and_then(|()| self.file.sync_data());
-        write.map_err(|e| HostError::file("write", &self.path, &e))
+        let line = format!("{line}\n");
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
+        match written {
+            Ok(()) => {
+                self.bytes += line.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                // A full disk leaves a piece of a line. It must not become the start of the next one, or cleanup
+                // could read neither. Where even the cut fails, the next line does too, and nothing is changed.
+                let _ = self.file.set_len(self.bytes);
+                Err(HostError::file("write", &self.path, &error))
+            }
+        }
     }
 }
 

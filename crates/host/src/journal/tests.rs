@@ -147,3 +147,21 @@ fn nothing_that_exists_can_be_noted_for_removal() {
     drop(journal);
     assert!(theirs.exists());
 }
+
+#[test]
+fn a_line_that_cannot_be_written_changes_nothing() {
+    let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut journal = Journal::open_in(state.path(), "test").unwrap();
+    let before = fs::read(&journal.path).unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let good = std::mem::replace(&mut journal.file, full);
+    let refused = journal.will(Undo::RemoveFile(data.path().join("a")));
+    assert!(matches!(refused, Err(HostError::File { errno: 28, .. })), "{refused:?}");
+    journal.file = good;
+    // The piece of a line that a really full disk would have left.
+    journal.file.write_all(b"{\"step\":0,\"un").unwrap();
+    journal.file.set_len(journal.bytes).unwrap();
+    assert_eq!(fs::read(&journal.path).unwrap(), before);
+    assert_eq!(journal.will(Undo::RemoveFile(data.path().join("b"))), Ok(Step(0)));
+    assert_eq!(journal.undo_all().unwrap().len(), 1);
+}

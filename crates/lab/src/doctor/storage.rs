@@ -26,6 +26,7 @@ pub(super) fn examine(patient: &Patient, cancel: &AtomicBool) -> Vec<Finding> {
     findings.extend(patient.storage.top().map(read_ahead));
     findings.extend(leaves.iter().flat_map(|d| queue(d)));
     findings.extend(patient.storage.stack.iter().filter_map(loop_device));
+    findings.extend(patient.storage.stack.iter().filter_map(alignment));
     findings
 }
 
@@ -323,6 +324,19 @@ fn scheduler(disk: &Device) -> Finding {
     }
 }
 
+/// Check A1. Only trouble is told: nearly everything is aligned.
+fn alignment(device: &Device) -> Option<Finding> {
+    let off = device.alignment_offset.filter(|off| *off != 0)?;
+    Some(
+        Finding::bad(
+            "alignment",
+            format!("{} starts {off} bytes off its disk's physical blocks", device.name),
+        )
+        .effect("each block written touches two physical ones, and the disk reads before it writes")
+        .advice("make the partition anew, starting at 1 MiB"),
+    )
+}
+
 /// A loop device without direct I/O is a cache that looks like a disk.
 fn loop_device(device: &Device) -> Option<Finding> {
     let file = device.backing_file.as_ref()?;
@@ -373,6 +387,8 @@ mod tests {
             model: None,
             backing_file: None,
             backing_direct: None,
+            wire_bytes_per_second: None,
+            alignment_offset: Some(0),
         }
     }
 
@@ -451,6 +467,10 @@ mod tests {
 
     #[test]
     fn space_and_kinds_of_file_systems() {
+        let off =
+            Device { alignment_offset: Some(512), ..disk("sda1", DeviceKind::Partition, Queue::default()) };
+        check(&[alignment(&off).unwrap()], Level::Bad, "512 bytes off");
+        assert_eq!(alignment(&Device { alignment_offset: Some(0), ..off }), None);
         check(&[judge_extents(1 << 20, 1 << 30)], Level::Note, "1 MiB of 1 GiB");
         check(&[judge_extents(1 << 29, 1 << 30)], Level::Bad, "512 MiB of 1 GiB");
         check(&[judge_space(100 << 20, "/data")], Level::Bad, "100 MiB");

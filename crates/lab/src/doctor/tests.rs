@@ -62,3 +62,36 @@ fn stops_when_told() {
     let findings = examine(Path::new("/"), &AtomicBool::new(true), &mut |_| {});
     assert!(findings.is_empty() && units::clock::now() - start < units::Nanos::millis(500));
 }
+
+/// A file system that never flushes, on a real device. Needs root, as CI has.
+#[test]
+fn syncs_without_barriers_are_not_called_honest() {
+    use host::change;
+    use host::journal::Journal;
+    use host::workspace::Workspace;
+    // Beside the test program: a real disk, where /tmp may be memory.
+    let program = std::env::current_exe().unwrap();
+    let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
+    let mut journal = Journal::open_in(&folder.path().join("state"), "test").unwrap();
+    let space = Workspace::create(folder.path(), &mut journal).unwrap();
+    let disk = space.new_file_path("disk");
+    fs::write(&disk, vec![0; 32 << 20]).unwrap();
+    let device = change::loop_device(&mut journal, &disk, true, None).unwrap();
+    change::make_file_system(&journal, &device.path, "ext4", &[]).unwrap();
+    let point = space.list("mnt").unwrap();
+    fs::create_dir(&point).unwrap();
+    change::mount(&mut journal, &device.path, &point, "ext4", "barrier=0").unwrap();
+    let patient = Patient::meet(&point);
+    let told = |part: Part, topic| {
+        let all = part(&patient, &AtomicBool::new(false));
+        all.into_iter().find(|f| f.topic == topic).unwrap_or_else(|| panic!("nothing about {topic}"))
+    };
+    // Unknown when others flush the disk meanwhile; what must never be said is that it is honest.
+    let sync = told(sync::examine, "sync");
+    assert!(matches!(sync.level, Level::Bad | Level::Unknown), "{sync:?}");
+    let option = told(storage::examine, "mount options");
+    assert!(option.level == Level::Bad && option.seen.contains("no barriers"), "{option:?}");
+    drop(patient);
+    let lines = journal.undo_all().unwrap();
+    assert!(lines.iter().all(|l| l.result.is_settled()), "{lines:?}");
+}
