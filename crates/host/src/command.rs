@@ -53,16 +53,18 @@ pub(crate) fn run_with(
         command.push(' ');
         command.push_str(&shell_word(argument));
     }
-    let mut child = Command::new(find(program))
+    let absent = || HostError::NoCommand { command: program.to_owned(), package };
+    let mut child = Command::new(find(program).ok_or_else(absent)?)
         .args(arguments)
         .env("LC_ALL", "C")
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => HostError::NoCommand { command: program.to_owned(), package },
-            _ => HostError::CommandFailed { command: command.clone(), status: None, stderr: e.to_string() },
+        .map_err(|e| HostError::CommandFailed {
+            command: command.clone(),
+            status: None,
+            stderr: e.to_string(),
         })?;
     // Two readers, because a full pipe would stop the program; they end when the program closes its ends.
     let stdout = drain(child.stdout.take());
@@ -74,14 +76,13 @@ pub(crate) fn run_with(
 }
 
 /// Where `program` is: PATH first, then the folders of system programs that a user's PATH often lacks.
-fn find(program: &str) -> String {
+fn find(program: &str) -> Option<String> {
     let path = std::env::var("PATH").unwrap_or_default();
     path.split(':')
         .chain(["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"])
         .filter(|folder| folder.starts_with('/'))
         .map(|folder| format!("{folder}/{program}"))
         .find(|candidate| std::fs::metadata(candidate).is_ok_and(|m| m.is_file()))
-        .unwrap_or_else(|| program.to_owned())
 }
 
 fn drain(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {

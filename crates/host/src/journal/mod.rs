@@ -72,7 +72,15 @@ impl Journal {
     /// # Errors
     /// The state directory cannot be written; without a journal nothing may be changed.
     pub fn open(purpose: &str) -> Result<Self, HostError> {
-        Self::open_in(&folder(), purpose)
+        let folder = folder();
+        Self::open_in(&folder, purpose).map_err(|error| match error {
+            HostError::File { errno: errno @ (1 | 13 | 30), .. } => HostError::Unsupported {
+                what: format!("keeping a journal in {}", folder.display()),
+                why: crate::error::errno_text(errno),
+                instead: "name a directory that you may write: REDOUBT_HOME=/DIRECTORY redoubt …".into(),
+            },
+            other => other,
+        })
     }
 
     /// As [`Journal::open`], in another folder, which is made when it is missing; [`cleanup_in`] finds it there.
