@@ -105,22 +105,17 @@ pub struct Rule {
 
 /// Nominal two-sided level per look that gives 5 % overall, for 1, 2, 3 … looks. Source: Pocock 1977, Biometrika 64.
 const POCOCK: [f64; 10] = [0.05, 0.0294, 0.0221, 0.0182, 0.0158, 0.0142, 0.0130, 0.0120, 0.0112, 0.0106];
-/// The looks of section 5.2.
-const LOOKS: [usize; 6] = [4, 6, 8, 12, 16, 24];
+/// The looks of section 5.2, and on in the same steps for longer runs.
+const LOOKS: [usize; 9] = [4, 6, 8, 12, 16, 24, 36, 54, 81];
+const _: () = assert!(LOOKS.len() < POCOCK.len());
 /// Overall error level of all looks together.
 const ALPHA: f64 = 0.05;
 
 impl Rule {
-    /// Looks after 4, 6, 8, 12, 16, 24 blocks, as far as `max_blocks` allows, and at `max_blocks` itself, with the level
+    /// Looks after 4, 6, 8, 12, 16, 24 … blocks, as far as `max_blocks` allows, and at `max_blocks` itself, with the level
     /// per look that keeps 5 % overall; margin 3 %. Below 4 blocks there is one look, at the end.
     pub fn planned(max_blocks: usize) -> Self {
         let mut looks: Vec<usize> = LOOKS.into_iter().filter(|look| *look < max_blocks).collect();
-        while looks.len() >= LOOKS.len()
-            && looks[looks.len() - 1] * 3 / 2 < max_blocks
-            && looks.len() < POCOCK.len() - 1
-        {
-            looks.push(looks[looks.len() - 1] * 3 / 2);
-        }
         looks.push(max_blocks.max(2));
         let level_per_look = POCOCK[looks.len() - 1];
         Self { delta: 0.03, looks, level_per_look }

@@ -34,29 +34,33 @@ fn tally(environment: Environment, effect: f64, runs: u64, rule: &Rule) -> [u32;
 
 #[test]
 fn a_hundred_comparisons_of_identical_configurations_call_at_most_five_different() {
-    for environment in [Environment::QUIET, Environment::TYPICAL, Environment::SHARED, Environment::TREND] {
+    for environment in [Environment::QUIET, Environment::TYPICAL, Environment::TREND] {
         for max_blocks in [4, 8, 24] {
             let [better, worse, same, unknown] = tally(environment, 0.0, 100, &Rule::planned(max_blocks));
-            let seen = format!(
-                "{environment:?}, {max_blocks} blocks: {better} better, {worse} worse, {same} same, {unknown} unknown"
-            );
-            assert!(better + worse <= 5, "{seen}");
+            let seen = format!("{better} better, {worse} worse, {same} same, {unknown} unknown");
+            assert!(better + worse <= 5, "{environment:?}, {max_blocks} blocks: {seen}");
         }
     }
 }
 
-/// Over 2,000 runs, so that the promise itself is tested and not the luck of a hundred: any difference at all, material or small.
+/// Over 2,000 runs, so that the promise itself is tested and not the luck of a hundred: on a shared array nearly every
+/// difference that is called at all is a material one, so five of a hundred is there the expectation and not a bound. Counted are
+/// intervals that exclude "no difference", material or small; 129 is 5 % and three standard errors.
 #[test]
-fn identical_configurations_show_any_difference_in_at_most_five_percent() {
-    for environment in [Environment::TYPICAL, Environment::SHARED] {
-        let rule = Rule::planned(24);
-        let excluded = (0..2_000)
-            .filter(|seed| {
+fn identical_configurations_show_any_difference_in_five_percent() {
+    for environment in [Environment::QUIET, Environment::TYPICAL, Environment::SHARED] {
+        for max_blocks in [4, 24] {
+            let rule = Rule::planned(max_blocks);
+            let different = |seed: &u64| {
                 let (decision, _) = compare(environment, 0.0, Seed(50_000 + seed), &rule);
                 !decision.ratio.contains(1.0)
-            })
-            .count();
-        assert!(excluded <= 110, "{environment:?}: {excluded} of 2000 intervals exclude 1");
+            };
+            let count = (0..2_000).filter(different).count();
+            assert!(
+                count <= 129,
+                "{environment:?}, {max_blocks} blocks: {count} of 2000 intervals exclude 1"
+            );
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! H1–H4: is it the host that is slow? Of a latency of 475 µs the device needed 116 µs; the rest was two CPUs.
+//! H1–H5: is it the host that is slow? Of a latency of 475 µs the device needed 116 µs; the rest was two CPUs.
 
 use super::{Check, Entry, Status, above, percent, time};
 

@@ -142,6 +142,10 @@ fn host() {
     expect(&generator_bound(Some(0.95), 8.0, 475e3, None), "H3", Status::Warn, &["95.0 %"]);
     expect(&generator_bound(Some(0.2), 8.0, 475e3, Some((7.6, 450e3))), "H3", Status::Pass, &[]);
     expect(&generator_bound(None, 8.0, 475e3, None), "H3", Status::NotApplicable, &[]);
+    expect(&others(Some(0.4)), "H5", Status::Fail, &["40.0 %", "queued behind"]);
+    expect(&others(Some(0.15)), "H5", Status::Warn, &[]);
+    expect(&others(Some(0.02)), "H5", Status::Pass, &[]);
+    expect(&others(None), "H5", Status::NotApplicable, &[]);
     expect(&frequency(Some(-0.2), None), "H4", Status::Warn, &["20.0 %"]);
     expect(&frequency(Some(0.0), Some(0)), "H4", Status::Pass, &[]);
     expect(&frequency(None, None), "H4", Status::NotApplicable, &[]);

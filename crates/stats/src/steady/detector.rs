@@ -79,6 +79,8 @@ pub struct Detector {
     start: usize,
     jumps: Vec<f64>,
     was_held: bool,
+    /// The rhythm at the last DETECT; the window is validated with the same batches that it was detected with.
+    period: Option<usize>,
     next: usize,
     state: State,
 }
@@ -93,6 +95,7 @@ impl Detector {
             start: 0,
             jumps: Vec::new(),
             was_held: false,
+            period: None,
             next: 0,
             state: State::Detecting { held_by: None },
         };
@@ -129,15 +132,19 @@ impl Detector {
         (seconds / self.settings.interval_seconds).round() as usize
     }
 
-    fn window(&self) -> Window<'_> {
-        const PERIOD_HISTORY_SECONDS: f64 = 400.0;
+    fn rhythm(&self) -> Option<usize> {
+        const HISTORY_SECONDS: f64 = 400.0;
         const PERIOD_MAX_SECONDS: f64 = 120.0;
+        let recent = self.log.len().saturating_sub(self.intervals(HISTORY_SECONDS));
+        period::dominant(&self.log[recent..], self.intervals(PERIOD_MAX_SECONDS))
+    }
+
+    fn window(&self) -> Window<'_> {
         const BATCH_DOUBLE_MAX_SECONDS: f64 = 20.0;
-        let recent = self.log.len().saturating_sub(self.intervals(PERIOD_HISTORY_SECONDS));
         Window {
             log: &self.log,
             batch: self.intervals(self.settings.batch_seconds).max(1),
-            period: period::dominant(&self.log[recent..], self.intervals(PERIOD_MAX_SECONDS)),
+            period: self.period,
             projection: self.intervals(self.settings.projection_seconds),
             delta: self.settings.delta.ln_1p(),
             batch_double_max: self.intervals(BATCH_DOUBLE_MAX_SECONDS),
@@ -149,6 +156,7 @@ impl Detector {
         self.next = self.log.len() + self.intervals(self.settings.step_seconds);
         let mut held_by = None;
         if self.log.len() - self.start >= self.intervals(self.settings.window_min_seconds) {
+            self.period = self.rhythm();
             let found = self.window().look(self.start);
             let acceptable = self.acceptable(&found);
             self.restart(found);
@@ -167,13 +175,11 @@ impl Detector {
     /// RE-VALIDATE: the whole window, detection and measurement, must still be one steady piece.
     fn validate(&mut self) -> State {
         self.next = self.log.len() + self.intervals(self.settings.step_seconds);
-        let window = self.window();
-        let period = window.period;
-        let found = window.look(self.start);
+        let found = self.window().look(self.start);
         let steady = matches!(found.look, Look::Steady | Look::Plausible) && found.start == self.start;
         let held_by = hold(&self.mechanism[self.start..]);
         if steady && held_by.is_none() {
-            return State::Accepted(self.assessment(&found, period));
+            return State::Accepted(self.assessment(&found));
         }
         self.was_held |= steady;
         self.restart(found);
@@ -195,8 +201,8 @@ impl Detector {
         self.jumps.extend(found.jumps);
     }
 
-    fn assessment(&self, found: &Found, period: Option<usize>) -> Assessment {
-        let class = match (self.was_held, period) {
+    fn assessment(&self, found: &Found) -> Assessment {
+        let class = match (self.was_held, self.period) {
             (true, _) => Class::TwoStage,
             (false, Some(_)) => Class::Periodic,
             (false, None) => window::history(&self.jumps),
@@ -209,17 +215,16 @@ impl Detector {
                 .map_or(0.0, |fit| fit.percent_per_minute(self.settings.interval_seconds)),
             window_start: found.start,
             mean: found.fit.map_or(0.0, |fit| fit.mean.exp()),
-            period,
+            period: self.period,
         }
     }
 
     /// Why it never became steady: the last minutes say whether it drifts.
     fn failure(&self) -> Assessment {
         let window = self.window();
-        let period = window.period;
         let found = window.look(self.start);
         let drifts = found.fit.is_some_and(|fit| fit.drifts(window.delta));
         let class = if drifts { Class::Drift } else { Class::NotSteady };
-        Assessment { class, proven: false, ..self.assessment(&found, period) }
+        Assessment { class, proven: false, ..self.assessment(&found) }
     }
 }
