@@ -11,8 +11,10 @@ fn main() {
     let _ = std::fs::remove_dir_all(&records);
     std::fs::create_dir_all(&records).expect("directory");
     let write = |name: &str, records: &[record::Reader]| {
-        std::fs::write(directory.join(format!("{name}.html")), report::html(records).expect("html")).expect("write");
-        std::fs::write(directory.join(format!("{name}.json")), report::json(records).expect("json")).expect("write");
+        std::fs::write(directory.join(format!("{name}.html")), report::html(records).expect("html"))
+            .expect("write");
+        std::fs::write(directory.join(format!("{name}.json")), report::json(records).expect("json"))
+            .expect("write");
         let text = report::terminal(records, 80, false).expect("text");
         std::fs::write(directory.join(format!("{name}.txt")), text).expect("write");
     };
@@ -24,11 +26,22 @@ fn main() {
     compare("compare-lie", Story { lie: true, dropped: vec![(2, 4)], ..Story::default() });
     compare("compare-equal", Story { equal: true, noise: 0.03, blocks: 4, ..Story::default() });
     compare("compare-killed", Story { killed_after: Some(21), ..Story::default() });
-    let calibrate = |name: &str, story: support::calibration::Story| support::calibration::record(&records, name, &story);
+    let calibrate =
+        |name: &str, story: support::calibration::Story| support::calibration::record(&records, name, &story);
     use support::calibration::Story as Calibration;
     write("calibrate", &[calibrate("calibrate", Calibration::default())]);
-    write("calibrate-lie", &[calibrate("calibrate-lie", Calibration { lie: true, ..Calibration::default() })]);
-    let new = Calibration { seed: 12, speed: 1.9, data_bytes: 2 << 30, file_system: "xfs", target: "/new", lie: false };
+    write(
+        "calibrate-lie",
+        &[calibrate("calibrate-lie", Calibration { lie: true, ..Calibration::default() })],
+    );
+    let new = Calibration {
+        seed: 12,
+        speed: 1.9,
+        data_bytes: 2 << 30,
+        file_system: "xfs",
+        target: "/new",
+        lie: false,
+    };
     write("side", &[calibrate("old", Calibration::default()), calibrate("new", new)]);
     let again = Story { seed: 8, ..Story::default() };
     let pair = [

@@ -19,6 +19,7 @@ pub fn report(models: &[Model]) -> String {
             json!({
                 "headline": side.headline,
                 "warnings": side.warnings,
+                "caveat": side.caveat,
                 "figures": side.rows.iter().map(|row| json!({
                     "key": row.key, "label": row.label, "unit": row.unit,
                     "values": row.values.iter().map(|v| v.as_ref().map(|v| json!({
@@ -175,7 +176,8 @@ fn mix(c: &Comparison, m: &Mix) -> Value {
     value["break_even_hit_ratio"] = json!({ "value": point(m.break_even), "low": point(m.break_even_range.0),
         "high": point(m.break_even_range.1), "by_hand": point(m.break_even_by_hand) });
     value["page_cache_break_even"] = json!(m.page_cache_break_even);
-    value["curve"] = m.curve.iter().map(|(h, i)| json!([h, number(i.value), number(i.low), number(i.high)])).collect();
+    value["curve"] =
+        m.curve.iter().map(|(h, i)| json!([h, number(i.value), number(i.low), number(i.high)])).collect();
     value["sensitivity"] = m
         .sensitivity
         .iter()

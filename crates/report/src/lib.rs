@@ -30,7 +30,9 @@ impl std::fmt::Display for ReportError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Record(error) => write!(f, "{error}"),
-            Self::Nothing => write!(f, "no run was given; name one, or `last` for the newest: redoubt report last"),
+            Self::Nothing => {
+                write!(f, "no run was given; name one, or `last` for the newest: redoubt report last")
+            }
         }
     }
 }

@@ -59,7 +59,11 @@ pub fn short(value: f64) -> String {
     };
     let text = match scaled.abs() {
         v if v >= 99.95 || (v.fract() < 0.005 && v >= 1.0) => {
-            if unit.is_empty() && v >= 1_000.0 { thousands(scaled) } else { format!("{scaled:.0}") }
+            if unit.is_empty() && v >= 1_000.0 {
+                thousands(scaled)
+            } else {
+                format!("{scaled:.0}")
+            }
         }
         v if v >= 9.995 => trim(&format!("{scaled:.1}")),
         _ => trim(&format!("{scaled:.2}")),
@@ -68,7 +72,11 @@ pub fn short(value: f64) -> String {
 }
 
 fn trim(text: &str) -> String {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text.to_owned() }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text.to_owned()
+    }
 }
 
 /// A ratio: `13.5`, `1.84`, `0.97`, `0.034`.
@@ -155,6 +163,11 @@ pub fn count(n: usize, one: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{} {one}s", thousands(n as f64)) }
 }
 
+/// A unit that fits the head of a column.
+pub fn unit(unit: &str) -> &str {
+    if unit == "transactions/s" { "tx/s" } else { unit }
+}
+
 /// `a`, `a and b`, `a, b and c`.
 pub fn list(names: &[String]) -> String {
     match names {
@@ -174,6 +187,11 @@ pub fn capital(text: &str) -> String {
 pub fn superscript(n: usize) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     n.to_string().bytes().map(|b| DIGITS[usize::from(b - b'0')]).collect()
+}
+
+/// The figures of several footnotes: `¹˒³`.
+pub fn superscripts(numbers: &[usize]) -> String {
+    numbers.iter().map(|n| superscript(*n)).collect::<Vec<_>>().join("˒")
 }
 
 #[cfg(test)]
@@ -210,7 +228,9 @@ mod tests {
         ] {
             assert_eq!(short(value), text);
         }
-        for (ns, text) in [(500.0, "500 ns"), (10_000.0, "10 µs"), (1e6, "1 ms"), (2.5e6, "2.5 ms"), (2e9, "2 s")] {
+        for (ns, text) in
+            [(500.0, "500 ns"), (10_000.0, "10 µs"), (1e6, "1 ms"), (2.5e6, "2.5 ms"), (2e9, "2 s")]
+        {
             assert_eq!(plain(&latency_short(ns)), text);
         }
     }
@@ -220,7 +240,9 @@ mod tests {
         for (value, text) in [(13.47, "13.5"), (1.839, "1.84"), (0.0341, "0.034"), (140.2, "140")] {
             assert_eq!(ratio(value), text);
         }
-        for (share, text) in [(0.9, "90 %"), (0.993, "99.3 %"), (0.9995, "99.95 %"), (0.05, "5 %"), (1.0, "100 %")] {
+        for (share, text) in
+            [(0.9, "90 %"), (0.993, "99.3 %"), (0.9995, "99.95 %"), (0.05, "5 %"), (1.0, "100 %")]
+        {
             assert_eq!(plain(&percent(share)), text);
         }
         for (value, text) in [(1.046, "+4.6 %"), (0.88, "−12 %"), (1.5, "+50 %")] {

@@ -37,12 +37,14 @@ impl BreakEvenChart<'_> {
         let last = self.curve.last().map_or(0.999, |c| c.0);
         let x = Scale::log((1.0, misses(last)), (LEFT, WIDTH - RIGHT));
         let lines = self.others.iter().flat_map(|o| o.1.iter().map(|p| p.1));
-        let ends = self.curve.iter().flat_map(|c| [c.2, c.3]).chain(lines).chain([0.97, 1.0 + self.delta * 2.0]);
+        let ends =
+            self.curve.iter().flat_map(|c| [c.2, c.3]).chain(lines).chain([0.97, 1.0 + self.delta * 2.0]);
         let (low, high) = extent(ends.filter(|v| *v > 0.05 && *v < 100.0)).unwrap_or((0.9, 2.0));
         let y = Scale::log((low * 0.98, high * 1.02), (HEIGHT - BOTTOM, TOP));
         self.axes(&mut svg, &x, &y, &misses);
         for (name, points) in &self.others {
-            let line: Vec<_> = points.iter().map(|(h, s)| (x.place(misses(*h)), y.place_inside(*s))).collect();
+            let line: Vec<_> =
+                points.iter().map(|(h, s)| (x.place(misses(*h)), y.place_inside(*s))).collect();
             svg.path("other", &line);
             if let Some(end) = line.first() {
                 svg.dot("ghost", *end, 4.0, &format!("{name}: {} × at 0 %", words::ratio(points[0].1)));
@@ -55,7 +57,10 @@ impl BreakEvenChart<'_> {
         svg.path("leader", &self.curve.iter().map(|c| at(c.0, c.1)).collect::<Vec<_>>());
         self.marks(&mut svg, &x, &y, &misses);
         self.names(&mut svg, &y);
-        svg.finish(&format!("Speed-up of {} over {} against hit ratio", self.leader, self.baseline), &self.description())
+        svg.finish(
+            &format!("Speed-up of {} over {} against hit ratio", self.leader, self.baseline),
+            &self.description(),
+        )
     }
 
     fn axes(&self, svg: &mut Svg, x: &Scale, y: &Scale, misses: &dyn Fn(f64) -> f64) {
@@ -67,10 +72,20 @@ impl BreakEvenChart<'_> {
                 svg.text("tick", (at, foot + 16.0), Anchor::Middle, &words::percent(h));
             }
         }
-        svg.text("axis", (LEFT, foot + 34.0), Anchor::Start, "buffer cache hit ratio (equal steps: equal factors of the misses)");
+        svg.text(
+            "axis",
+            (LEFT, foot + 34.0),
+            Anchor::Start,
+            "buffer cache hit ratio (equal steps: equal factors of the misses)",
+        );
         for tick in y.ticks(6) {
             svg.line("guide", (LEFT, y.place(tick)), (WIDTH - RIGHT, y.place(tick)));
-            svg.text("tick", (LEFT - 8.0, y.place(tick) + 4.0), Anchor::End, &format!("{} ×", words::ratio(tick)));
+            svg.text(
+                "tick",
+                (LEFT - 8.0, y.place(tick) + 4.0),
+                Anchor::End,
+                &format!("{} ×", words::ratio(tick)),
+            );
         }
         svg.line("one", (LEFT, y.place(1.0)), (WIDTH - RIGHT, y.place(1.0)));
         let margin = y.place(1.0 + self.delta);
@@ -90,8 +105,18 @@ impl BreakEvenChart<'_> {
         if let Some(h) = self.break_even {
             let at = (x.place_inside(misses(h)), y.place(1.0 + self.delta));
             svg.line("drop", at, (at.0, foot));
-            svg.mark("even", at, &[(0.0, -7.0), (7.0, 0.0), (0.0, 7.0), (-7.0, 0.0)], &format!("break-even {}", words::percent(h)));
-            svg.text("label", (at.0, at.1 - 13.0), Anchor::Middle, &format!("break-even {}", words::percent(h)));
+            svg.mark(
+                "even",
+                at,
+                &[(0.0, -7.0), (7.0, 0.0), (0.0, 7.0), (-7.0, 0.0)],
+                &format!("break-even {}", words::percent(h)),
+            );
+            let text = format!("break-even {}", words::percent(h));
+            if (at.0 - you.0).abs() < 150.0 {
+                svg.text("label", (at.0 - 9.0, at.1 + 18.0), Anchor::End, &text);
+            } else {
+                svg.text("label", (at.0, at.1 - 13.0), Anchor::Middle, &text);
+            }
         }
     }
 
@@ -119,7 +144,11 @@ impl BreakEvenChart<'_> {
 
     fn description(&self) -> String {
         let even = match self.break_even {
-            Some(h) => format!("it falls below the margin of {} at {}", words::percent(self.delta), words::percent(h)),
+            Some(h) => format!(
+                "it falls below the margin of {} at {}",
+                words::percent(self.delta),
+                words::percent(h)
+            ),
             None => format!("it does not cross the margin of {}", words::percent(self.delta)),
         };
         format!("At your {} it is {} ×; {even}.", words::percent(self.you.0), words::ratio(self.you.1))

@@ -81,9 +81,15 @@ pub fn interval(scale: &Scale, ticks: usize, decided: Option<(&Interval, Verdict
     }
     let at = (scale.place_inside(ratio.value), middle);
     match verdict {
-        Verdict::Better => svg.mark(&format!("mark {class}"), at, &[(0.0, -5.5), (5.5, 4.5), (-5.5, 4.5)], tip),
-        Verdict::Worse => svg.mark(&format!("mark {class}"), at, &[(0.0, 5.5), (5.5, -4.5), (-5.5, -4.5)], tip),
-        Verdict::Same => svg.mark(&format!("mark {class}"), at, &[(-4.5, -4.5), (4.5, -4.5), (4.5, 4.5), (-4.5, 4.5)], tip),
+        Verdict::Better => {
+            svg.mark(&format!("mark {class}"), at, &[(0.0, -5.5), (5.5, 4.5), (-5.5, 4.5)], tip)
+        }
+        Verdict::Worse => {
+            svg.mark(&format!("mark {class}"), at, &[(0.0, 5.5), (5.5, -4.5), (-5.5, -4.5)], tip)
+        }
+        Verdict::Same => {
+            svg.mark(&format!("mark {class}"), at, &[(-4.5, -4.5), (4.5, -4.5), (4.5, 4.5), (-4.5, 4.5)], tip)
+        }
         Verdict::Unknown => svg.dot(&format!("mark {class}"), at, 4.5, tip),
     }
     svg.finish_hidden()

@@ -27,10 +27,10 @@ pub struct CurveChart<'a> {
     pub beyond: Vec<At>,
     /// Name of that way.
     pub beyond_name: Option<&'a str>,
-    /// Requests in flight at the knee and at the maximum.
-    pub knee: Option<f64>,
-    /// See `knee`.
-    pub best: Option<f64>,
+    /// Requests in flight and rate at the knee, where it is not the maximum itself.
+    pub knee: Option<(f64, f64)>,
+    /// The same of the maximum.
+    pub best: Option<(f64, f64)>,
     /// Requests in flight and rate where it collapsed, and the word for it.
     pub collapse: Option<(f64, f64, &'a str)>,
 }
@@ -86,7 +86,12 @@ impl CurveChart<'_> {
             svg.line("guide", (x.place(tick), TOP), (x.place(tick), foot));
             svg.text("tick", (x.place(tick), foot + 16.0), Anchor::Middle, &format!("{tick:.0}"));
         }
-        svg.text("axis", (f64::midpoint(PANELS[0].0, PANELS[0].1), foot + 36.0), Anchor::Middle, "requests in flight");
+        svg.text(
+            "axis",
+            (f64::midpoint(PANELS[0].0, PANELS[0].1), foot + 36.0),
+            Anchor::Middle,
+            "requests in flight",
+        );
         for tick in y.ticks(6) {
             svg.line("guide", (PANELS[0].0, y.place(tick)), (PANELS[0].1, y.place(tick)));
             svg.text("tick", (PANELS[0].0 - 7.0, y.place(tick) + 4.0), Anchor::End, &words::short(tick));
@@ -96,7 +101,7 @@ impl CurveChart<'_> {
             svg.line("spread", (x.place(p.n), y.place(p.spread.0)), (x.place(p.n), y.place(p.spread.1)));
         }
         self.lines(svg, &place);
-        self.marks(svg, &place, &|n, rate| (x.place(n), y.place(rate)), true);
+        self.marks(svg, &|n, rate| (x.place(n), y.place(rate)), true);
     }
 
     fn right(&self, svg: &mut Svg, x: &Scale, y: &Scale) {
@@ -111,19 +116,31 @@ impl CurveChart<'_> {
                 free = at + 36.0;
             }
         }
-        svg.text("axis", (f64::midpoint(PANELS[1].0, PANELS[1].1), foot + 36.0), Anchor::Middle, "rate, per second");
+        svg.text(
+            "axis",
+            (f64::midpoint(PANELS[1].0, PANELS[1].1), foot + 36.0),
+            Anchor::Middle,
+            "rate, per second",
+        );
         for tick in y.ticks(6) {
             svg.line("guide", (PANELS[1].0, y.place(tick)), (PANELS[1].1, y.place(tick)));
-            svg.text("tick", (PANELS[1].0 - 7.0, y.place(tick) + 4.0), Anchor::End, &words::latency_short(tick));
+            svg.text(
+                "tick",
+                (PANELS[1].0 - 7.0, y.place(tick) + 4.0),
+                Anchor::End,
+                &words::latency_short(tick),
+            );
         }
         let place = |p: &At| (x.place(p.rate), y.place(p.latency_ns));
         self.lines(svg, &place);
         // Little's law places a point of known rate and number in flight: R = N / X.
-        self.marks(svg, &place, &|n, rate| (x.place(rate), y.place(n * 1e9 / rate)), false);
+        self.marks(svg, &|n, rate| (x.place(rate), y.place(n * 1e9 / rate)), false);
     }
 
     fn lines(&self, svg: &mut Svg, place: &dyn Fn(&At) -> (f64, f64)) {
-        let tip = |p: &At| format!("{:.0} in flight: {}/s, {}", p.n, words::amount(p.rate), words::latency(p.latency_ns));
+        let tip = |p: &At| {
+            format!("{:.0} in flight: {}/s, {}", p.n, words::amount(p.rate), words::latency(p.latency_ns))
+        };
         svg.path("beyond", &self.beyond.iter().map(place).collect::<Vec<_>>());
         for p in &self.beyond {
             svg.dot("beyond-dot", place(p), 3.2, &tip(p));
@@ -138,11 +155,10 @@ impl CurveChart<'_> {
         }
     }
 
-    fn marks(&self, svg: &mut Svg, place: &dyn Fn(&At) -> (f64, f64), at: &dyn Fn(f64, f64) -> (f64, f64), left: bool) {
-        let point = |n: f64| self.points.iter().find(|p| (p.n - n).abs() < 0.5).map(place);
+    fn marks(&self, svg: &mut Svg, at: &dyn Fn(f64, f64) -> (f64, f64), left: bool) {
         let foot = HEIGHT - BOTTOM;
-        let different = self.knee.filter(|knee| self.best.is_none_or(|best| (best - knee).abs() > 0.5));
-        if let Some((n, spot)) = different.and_then(|n| Some((n, point(n)?))) {
+        if let Some((n, rate)) = self.knee {
+            let spot = at(n, rate);
             if left {
                 svg.line("drop", spot, (spot.0, foot));
             }
@@ -150,17 +166,27 @@ impl CurveChart<'_> {
             let to = if left { (spot.0 - 6.0, spot.1 - 12.0) } else { (spot.0 - 12.0, spot.1 + 4.0) };
             svg.text("label", to, Anchor::End, &format!("knee {n:.0}"));
         }
-        if let Some((n, spot)) = self.best.and_then(|n| Some((n, point(n)?))) {
+        if let Some((n, rate)) = self.best {
+            let spot = at(n, rate);
             svg.mark("maximum", spot, &TRIANGLE, &format!("maximum: {n:.0} in flight"));
-            let to = if left { (spot.0 + 8.0, spot.1 - 12.0) } else { (spot.0 - 12.0, spot.1 - 8.0) };
-            let side = if left { Anchor::Start } else { Anchor::End };
+            let room = left && spot.0 + 90.0 < PANELS[0].1;
+            let to = if room { (spot.0 + 8.0, spot.1 - 12.0) } else { (spot.0 - 12.0, spot.1 - 8.0) };
+            let side = if room { Anchor::Start } else { Anchor::End };
             svg.text("label", to, side, &format!("maximum {n:.0}"));
         }
         if let Some((n, rate, word)) = self.collapse {
             let spot = at(n, rate);
-            svg.mark("collapse", spot, &CROSS, &format!("{word}: {n:.0} in flight, {}/s", words::amount(rate)));
-            let (to, side) =
-                if left { ((spot.0 - 12.0, spot.1 + 5.0), Anchor::End) } else { ((spot.0 + 12.0, spot.1 + 4.0), Anchor::Start) };
+            svg.mark(
+                "collapse",
+                spot,
+                &CROSS,
+                &format!("{word}: {n:.0} in flight, {}/s", words::amount(rate)),
+            );
+            let (to, side) = if left {
+                ((spot.0 - 12.0, spot.1 + 5.0), Anchor::End)
+            } else {
+                ((spot.0 + 12.0, spot.1 + 4.0), Anchor::Start)
+            };
             svg.text("label-worse", to, side, &format!("{word} at {n:.0}"));
         }
     }
@@ -169,7 +195,9 @@ impl CurveChart<'_> {
         let text: Vec<String> = self
             .points
             .iter()
-            .map(|p| format!("{:.0} in flight {}/s {}", p.n, words::amount(p.rate), words::latency(p.latency_ns)))
+            .map(|p| {
+                format!("{:.0} in flight {}/s {}", p.n, words::amount(p.rate), words::latency(p.latency_ns))
+            })
             .collect();
         format!("Points: {}.", text.join("; "))
     }

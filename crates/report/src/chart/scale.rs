@@ -56,15 +56,12 @@ impl Scale {
         value >= self.domain.0 && value <= self.domain.1
     }
 
-    /// Lowest and highest value.
-    pub fn domain(&self) -> (f64, f64) {
-        self.domain
-    }
-
     /// Round values to label, at most about `wanted`.
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
         match self.kind {
             Kind::Linear => linear_ticks(self.domain, wanted),
+            // Over less than a factor of three, round steps are more use than 1-2-5.
+            Kind::Log if self.domain.1 < 3.0 * self.domain.0 => linear_ticks(self.domain, wanted),
             Kind::Log => log_ticks(self.domain, wanted),
         }
     }
@@ -130,7 +127,10 @@ mod tests {
         let y = Scale::log((1.0, 1_000.0), (300.0, 0.0));
         assert!((y.place(10.0) - 200.0).abs() < 1e-9);
         assert_eq!(y.ticks(4), [1.0, 10.0, 100.0, 1_000.0]);
-        assert_eq!(Scale::log((0.5, 4.0), (0.0, 1.0)).ticks(4), [0.5, 1.0, 2.0]);
+        assert_eq!(Scale::log((0.5, 4.0), (0.0, 1.0)).ticks(4), [0.5, 1.0, 2.0, 3.0]);
+        let narrow: Vec<String> =
+            Scale::log((0.9, 1.5), (0.0, 1.0)).ticks(4).iter().map(|v| format!("{v:.3}")).collect();
+        assert_eq!(narrow, ["1.000", "1.200", "1.400"]);
     }
 
     #[test]

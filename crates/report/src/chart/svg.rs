@@ -75,16 +75,17 @@ impl Svg {
         }
     }
 
-    /// A rectangle; a negative width or height draws nothing.
-    pub fn rect(&mut self, class: &str, at: (f64, f64), width: f64, height: f64) {
+    /// A rectangle that tells `tip` when pointed at; a negative width or height draws nothing.
+    pub fn rect(&mut self, class: &str, at: (f64, f64), (width, height): (f64, f64), tip: &str) {
         if width > 0.0 && height > 0.0 {
             let _ = write!(
                 self.body,
-                r#"<rect class="{class}" x="{}" y="{}" width="{}" height="{}"/>"#,
+                r#"<rect class="{class}" x="{}" y="{}" width="{}" height="{}">{}</rect>"#,
                 n(at.0),
                 n(at.1),
                 n(width),
-                n(height)
+                n(height),
+                title(tip)
             );
         }
     }
@@ -104,8 +105,7 @@ impl Svg {
     /// A shape by its corner points, relative to `at`; tells `tip` when pointed at.
     pub fn mark(&mut self, class: &str, at: (f64, f64), corners: &[(f64, f64)], tip: &str) {
         let points: Vec<(f64, f64)> = corners.iter().map(|c| (at.0 + c.0, at.1 + c.1)).collect();
-        let _ =
-            write!(self.body, r#"<path class="{class}" d="{}Z">{}</path>"#, outline(&points), title(tip));
+        let _ = write!(self.body, r#"<path class="{class}" d="{}Z">{}</path>"#, outline(&points), title(tip));
     }
 
     /// A text; `text` is escaped here.
@@ -171,7 +171,7 @@ mod tests {
         let mut svg = Svg::new(100.0, 20.0);
         svg.path("c", &[(0.0, 1.0), (2.25, f64::NAN)]);
         svg.text("t", (1.0, 2.0), Anchor::End, "<a & b>");
-        svg.rect("r", (0.0, 0.0), -1.0, 5.0);
+        svg.rect("r", (0.0, 0.0), (-1.0, 5.0), "");
         let text = svg.finish("x\"y", "what");
         assert_eq!(
             text,

@@ -15,6 +15,9 @@ pub struct Stretch<'a> {
     pub name: &'a str,
 }
 
+/// A step of a line: from and to, seconds, and the value.
+pub type Step = (f64, f64, f64);
+
 /// One quantity.
 pub struct LaneChart<'a> {
     /// What.
@@ -22,7 +25,7 @@ pub struct LaneChart<'a> {
     /// Unit.
     pub unit: &'a str,
     /// Name and `(from, to, value)` of each line, at most two.
-    pub lines: Vec<(&'a str, Vec<(f64, f64, f64)>)>,
+    pub lines: Vec<(&'a str, Vec<Step>)>,
 }
 
 /// What is drawn.
@@ -64,24 +67,44 @@ impl TimeChart<'_> {
         }
         for s in &self.stretches {
             let width = (x.place(s.to) - x.place(s.from)).max(0.8);
-            svg.rect("stretch", (x.place(s.from), s.row as f64 * ROW + 2.0), width, ROW - 4.0);
+            svg.rect("stretch", (x.place(s.from), s.row as f64 * ROW + 2.0), (width, ROW - 4.0), s.name);
         }
         for (index, lane) in self.lanes.iter().enumerate() {
             lane.draw(&mut svg, &x, lanes_from + index as f64 * (LANE + GAP));
         }
         let titles: Vec<&str> = self.lanes.iter().map(|l| l.title).collect();
-        svg.finish("Time lines of the run", &format!("Over {} s: {}.", self.seconds.round(), titles.join(", ")))
+        svg.finish(
+            "Time lines of the run",
+            &format!("Over {} s: {}.", self.seconds.round(), titles.join(", ")),
+        )
     }
 }
 
 impl LaneChart<'_> {
+    /// Whether the values of the first line spread over so much that only a log axis shows them all.
+    fn is_wide(&self) -> bool {
+        let mut values: Vec<f64> = self
+            .lines
+            .first()
+            .map(|l| l.1.iter().map(|s| s.2).filter(|v| *v > 0.0).collect())
+            .unwrap_or_default();
+        values.sort_by(f64::total_cmp);
+        let at = |share: f64| values.get((values.len() as f64 * share) as usize).copied();
+        at(0.25).zip(values.last().copied()).is_some_and(|(quarter, high)| high > 60.0 * quarter)
+    }
+
     fn draw(&self, svg: &mut Svg, x: &Scale, top: f64) {
         let foot = top + LANE;
-        let high = extent(self.lines.iter().flat_map(|l| l.1.iter().map(|s| s.2))).map_or(1.0, |e| e.1).max(1e-9);
-        let y = Scale::linear((0.0, high), (foot, top + 3.0));
+        let high =
+            extent(self.lines.iter().flat_map(|l| l.1.iter().map(|s| s.2))).map_or(1.0, |e| e.1).max(1e-9);
+        // Work of very different kinds (cached reads beside commits) would leave the slower ones flat on the floor.
+        let wide = self.is_wide();
+        let range = (foot, top + 3.0);
+        let y = if wide { Scale::log((high * 1e-3, high), range) } else { Scale::linear((0.0, high), range) };
         svg.line("base", (LEFT, foot), (WIDTH - RIGHT, foot));
         svg.text("lane", (LEFT - 8.0, top + 12.0), Anchor::End, self.title);
-        let peak = format!("peak {} {}", words::short(high), self.unit);
+        let axis = if wide { ", log" } else { "" };
+        let peak = format!("peak {} {}{axis}", words::short(high), self.unit);
         svg.text("tick", (LEFT - 8.0, top + 26.0), Anchor::End, &peak);
         let mut from = LEFT - 8.0;
         for (index, (name, steps)) in self.lines.iter().enumerate() {
@@ -89,8 +112,8 @@ impl LaneChart<'_> {
             for run in runs(steps) {
                 let mut line = Vec::new();
                 for (from, to, value) in run {
-                    line.push((x.place(*from), y.place(*value)));
-                    line.push((x.place(*to), y.place(*value)));
+                    line.push((x.place(*from), y.place_inside(*value)));
+                    line.push((x.place(*to), y.place_inside(*value)));
                 }
                 if index == 0
                     && let (Some(first), Some(last)) = (line.first().copied(), line.last().copied())
@@ -104,7 +127,12 @@ impl LaneChart<'_> {
             }
             if self.lines.len() > 1 {
                 let mark = if index == 0 { "━" } else { "┅" };
-                svg.text(&format!("name-{class}"), (from, top + 41.0), Anchor::End, &format!("{mark} {name}"));
+                svg.text(
+                    &format!("name-{class}"),
+                    (from, top + 41.0),
+                    Anchor::End,
+                    &format!("{mark} {name}"),
+                );
                 from -= (name.chars().count() + 3) as f64 * 6.2 + 6.0;
             }
         }
@@ -112,11 +140,12 @@ impl LaneChart<'_> {
 }
 
 /// Stretches without holes.
-fn runs(steps: &[(f64, f64, f64)]) -> Vec<&[(f64, f64, f64)]> {
+fn runs(steps: &[Step]) -> Vec<&[Step]> {
     let mut all = Vec::new();
     let mut begin = 0;
     for index in 1..=steps.len() {
-        let hole = index == steps.len() || steps[index].0 - steps[index - 1].1 > 0.6 * (steps[index].1 - steps[index].0).max(0.05);
+        let hole = index == steps.len()
+            || steps[index].0 - steps[index - 1].1 > 0.6 * (steps[index].1 - steps[index].0).max(0.05);
         if hole {
             all.push(&steps[begin..index]);
             begin = index;

@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Confidence level of absolute figures.
 const LEVEL: f64 = 0.95;
+/// Fewest blocks that a verdict rests on (docs/method.md, 5.2).
+const BLOCKS_MIN: usize = 4;
 /// A configuration with fewer than this share of the blocks of the best measured one is not compared.
 const BLOCKS_SHARE_MIN: f64 = 0.5;
 
@@ -222,9 +224,14 @@ impl Terms {
         }
     }
 
-    /// As `stats` wants it.
-    pub fn rule(&self) -> Rule {
-        Rule { delta: self.delta, looks: self.looks.clone(), level_per_look: self.level_per_look }
+    /// As `stats` wants it, for `blocks` blocks. A plan with one look, at its end, spends its error there whether or not a
+    /// dropped visit or an interruption left fewer blocks, so the look moves to where the run ended.
+    pub fn rule(&self, blocks: usize) -> Rule {
+        let looks = match self.looks[..] {
+            [only] => vec![blocks.clamp(BLOCKS_MIN.min(only), only.max(BLOCKS_MIN))],
+            _ => self.looks.clone(),
+        };
+        Rule { delta: self.delta, looks, level_per_look: self.level_per_look }
     }
 }
 
@@ -300,7 +307,9 @@ fn cell(
     let mut used: Vec<(i64, &PhaseRow)> = Vec::new();
     let mut values: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     let mut failed: Vec<String> = Vec::new();
-    for (id, phase) in evidence.phases.iter().filter(|(_, p)| p.kind == "measure" && p.workload_id == workload) {
+    for (id, phase) in
+        evidence.phases.iter().filter(|(_, p)| p.kind == "measure" && p.workload_id == workload)
+    {
         let Some(visit) = evidence.visits.get(&phase.visit_id) else { continue };
         if visit.configuration_id != Some(configuration.id) || visit.status != "measured" {
             continue;
@@ -379,23 +388,27 @@ impl Workload {
                 None
             };
         }
-        let (alive, common) = self.alive(most, terms);
+        let (alive, common) = self.alive(baseline, most, terms);
         if let Some(reason) = &self.cells[baseline].not_compared {
             self.undecided = Some(format!("the baseline cannot be used ({reason})"));
             return;
         }
         if common.len() < 2 {
-            self.undecided =
-                Some(format!("only {} of the blocks hold every configuration; a verdict needs 2 or more", common.len()));
+            self.undecided = Some(format!(
+                "only {} of the blocks hold every configuration; a verdict needs 2 or more",
+                common.len()
+            ));
             return;
         }
-        let values = |i: usize| -> Vec<f64> { common.iter().map(|block| self.cells[i].blocks[block]).collect() };
+        let values =
+            |i: usize| -> Vec<f64> { common.iter().map(|block| self.cells[i].blocks[block]).collect() };
         let others: Vec<usize> = alive.iter().copied().filter(|i| *i != baseline).collect();
-        let rule = terms.rule();
+        let rule = terms.rule(common.len());
         let their: Vec<Vec<f64>> = others.iter().map(|i| values(*i)).collect();
         let decisions = verdict::decide_all(&values(baseline), &their, self.higher_is_better, &rule);
         let all: Vec<Vec<f64>> = alive.iter().map(|i| values(*i)).collect();
-        self.best = verdict::best_set(&all, self.higher_is_better, &rule).into_iter().map(|i| alive[i]).collect();
+        self.best =
+            verdict::best_set(&all, self.higher_is_better, &rule).into_iter().map(|i| alive[i]).collect();
         for (i, decision) in others.into_iter().zip(decisions) {
             self.cells[i].decision = Some(decision);
         }
@@ -403,15 +416,17 @@ impl Workload {
 
     /// Who is compared, and on which blocks. When a few missing blocks of some would leave too few for all, those some are
     /// left out instead.
-    fn alive(&mut self, most: usize, terms: &Terms) -> (Vec<usize>, BTreeSet<u32>) {
+    fn alive(&mut self, baseline: usize, most: usize, terms: &Terms) -> (Vec<usize>, BTreeSet<u32>) {
         loop {
             let compared = |i: &usize| self.cells[*i].not_compared.is_none();
             let alive: Vec<usize> = (0..self.cells.len()).filter(compared).collect();
             let common = common_blocks(alive.iter().map(|i| &self.cells[*i]));
-            let first_look = terms.looks.first().copied().unwrap_or(2);
-            let shortest = alive.iter().copied().min_by_key(|i| self.cells[*i].blocks.len());
+            let first_look = terms.rule(BLOCKS_MIN).looks.first().copied().unwrap_or(BLOCKS_MIN);
+            let others = alive.iter().copied().filter(|i| *i != baseline);
+            let shortest = others.min_by_key(|i| self.cells[*i].blocks.len());
+            let possible = self.cells[baseline].blocks.len().min(most) >= first_look;
             match shortest {
-                Some(i) if common.len() < first_look.min(most) && self.cells[i].blocks.len() < most => {
+                Some(i) if possible && common.len() < first_look && self.cells[i].blocks.len() < most => {
                     let have = self.cells[i].blocks.len();
                     self.cells[i].not_compared = Some(format!("measured in {have} of {most} blocks only"));
                 }
@@ -433,4 +448,3 @@ pub fn common_blocks<'c>(cells: impl Iterator<Item = &'c Cell>) -> BTreeSet<u32>
         .reduce(|a, b| a.intersection(&b).copied().collect())
         .unwrap_or_default()
 }
-

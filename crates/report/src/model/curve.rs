@@ -100,7 +100,8 @@ impl Curve {
 
     fn read(evidence: &Evidence, series: &str) -> Self {
         let points = points(evidence, series);
-        let knee = evidence.events.iter().rfind(|e| e.kind == "knee" && e.json["series"].as_str() == Some(series));
+        let knee =
+            evidence.events.iter().rfind(|e| e.kind == "knee" && e.json["series"].as_str() == Some(series));
         let told = |key: &str| knee.and_then(|e| e.json[key].as_u64()).map(|n| n as u32);
         let mut rows = evidence.curve_points.iter().filter(|p| p.series == series);
         let confirmed = rows.rfind(|p| p.stage == "confirm").map(|p| p.n);
@@ -124,11 +125,23 @@ impl Curve {
     pub fn at(&self, n: u32) -> Option<&Point> {
         self.points.iter().find(|p| p.n == n)
     }
+
+    /// The rate at `n`: measured, or on the straight line in log-log between its neighbours.
+    pub fn rate_at(&self, n: u32) -> Option<f64> {
+        if let Some(exact) = self.at(n) {
+            return Some(exact.rate);
+        }
+        let pair = self.points.windows(2).find(|pair| pair[0].n < n && pair[1].n > n)?;
+        let ratio = |a: u32, b: u32| (f64::from(a) / f64::from(b)).ln();
+        let share = ratio(n, pair[0].n) / ratio(pair[1].n, pair[0].n);
+        Some(pair[0].rate * (pair[1].rate / pair[0].rate).powf(share))
+    }
 }
 
 /// All readings of a series, one point for each number of requests in flight.
 fn points(evidence: &Evidence, series: &str) -> Vec<Point> {
-    let rows = || evidence.curve_points.iter().filter(|p| p.series == series && p.rate > 0.0 && p.stage != PROBE);
+    let rows =
+        || evidence.curve_points.iter().filter(|p| p.series == series && p.rate > 0.0 && p.stage != PROBE);
     let mut numbers: Vec<u32> = rows().map(|p| p.n).collect();
     numbers.sort_unstable();
     numbers.dedup();
@@ -160,7 +173,9 @@ fn collapse(evidence: &Evidence) -> Option<Collapse> {
     let threads = json["threads"].as_u64().map(|n| n as u32);
     let (n, rate, share_of_max) = (json["n"].as_u64()? as u32, number("rate")?, number("share_of_max")?);
     let collapse = event.kind == "collapse";
-    let sentence = json["sentence"].as_str().map_or_else(|| sentence(json, n, threads, rate, share_of_max), str::to_owned);
+    let sentence = json["sentence"]
+        .as_str()
+        .map_or_else(|| sentence(json, n, threads, rate, share_of_max), str::to_owned);
     Some(Collapse { n, threads, rate, share_of_max, collapse, sentence })
 }
 
@@ -168,7 +183,9 @@ fn collapse(evidence: &Evidence) -> Option<Collapse> {
 fn sentence(json: &Value, n: u32, threads: Option<u32>, rate: f64, share: f64) -> String {
     let cores = json["cores"].as_u64();
     let who = match (threads, cores) {
-        (Some(threads), Some(cores)) => format!("With {threads} threads on {}", words::count(cores as usize, "core")),
+        (Some(threads), Some(cores)) => {
+            format!("With {threads} threads on {}", words::count(cores as usize, "core"))
+        }
         (Some(threads), None) => format!("With {threads} threads"),
         (None, _) => format!("With {n} requests in flight"),
     };
@@ -181,5 +198,9 @@ fn sentence(json: &Value, n: u32, threads: Option<u32>, rate: f64, share: f64) -
     }
     let meanwhile = if meanwhile.is_empty() { String::new() } else { format!(" ({})", meanwhile.join(", ")) };
     let fall = if share < 0.5 { "collapses" } else { "falls" };
-    format!("{who} the rate {fall} to {} a second, {} of the maximum{meanwhile}.", words::amount(rate), words::percent(share))
+    format!(
+        "{who} the rate {fall} to {} a second, {} of the maximum{meanwhile}.",
+        words::amount(rate),
+        words::percent(share)
+    )
 }

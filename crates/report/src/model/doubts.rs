@@ -163,7 +163,11 @@ impl Doubts {
             });
             self.notes.len() - 1
         });
-        self.notes[index].places.push(Place { subject, evidence: check.evidence.clone(), value: check.value });
+        self.notes[index].places.push(Place {
+            subject,
+            evidence: check.evidence.clone(),
+            value: check.value,
+        });
         self.found.push(Found {
             note: index + 1,
             scope: check.scope.clone(),
@@ -232,7 +236,14 @@ fn is_integrity(check: &CheckRow) -> bool {
 mod tests {
     use super::*;
 
-    fn row(scope: &str, id: Option<i64>, subject: &str, check_id: &str, severity: &str, status: &str) -> CheckRow {
+    fn row(
+        scope: &str,
+        id: Option<i64>,
+        subject: &str,
+        check_id: &str,
+        severity: &str,
+        status: &str,
+    ) -> CheckRow {
         CheckRow {
             scope: scope.into(),
             scope_id: id,
@@ -260,7 +271,10 @@ mod tests {
             ],
             |check| check.subject.clone(),
         );
-        assert_eq!(doubts.notes.iter().map(|d| d.check_id.as_str()).collect::<Vec<_>>(), ["F1", "X1", "H1", "S1"]);
+        assert_eq!(
+            doubts.notes.iter().map(|d| d.check_id.as_str()).collect::<Vec<_>>(),
+            ["F1", "X1", "H1", "S1"]
+        );
         assert_eq!(doubts.of_cell(2, "read-cold").withdrawn.as_deref(), Some("setall: read-cold fail"));
         assert_eq!(doubts.of_cell(2, "commit"), Marks::default());
         assert_eq!(doubts.of_cell(1, "commit").notes, [3]);

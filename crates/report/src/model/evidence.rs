@@ -3,8 +3,8 @@
 use crate::ReportError;
 use record::json::Value;
 use record::{
-    BlockRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow, EstimateRow, EventRow, Experiment, FactRow,
-    HistogramRow, IntervalRow, PhaseRow, Reader, Visit, WorkloadRow,
+    BlockRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow, EstimateRow, EventRow, Experiment,
+    FactRow, HistogramRow, IntervalRow, PhaseRow, Reader, Visit, WorkloadRow,
 };
 use std::collections::HashMap;
 
@@ -55,7 +55,8 @@ impl Evidence {
     /// [`ReportError::Record`].
     pub fn read(reader: &Reader) -> Result<Self, ReportError> {
         let plan = reader.plan()?;
-        let name = reader.path().file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let name =
+            reader.path().file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let mut intervals: HashMap<i64, Vec<IntervalRow>> = HashMap::new();
         for (phase, row) in reader.all_intervals()? {
             intervals.entry(phase).or_default().push(row);

@@ -199,9 +199,10 @@ impl Run {
 
 fn figures(evidence: &Evidence, doubts: &Doubts) -> Vec<Figure> {
     let shape = |metric: &str| {
-        let of_metric = evidence.phases.iter().filter(|(_, p)| {
-            p.kind == "measure" && evidence.workload_name(p.workload_id) == metric
-        });
+        let of_metric = evidence
+            .phases
+            .iter()
+            .filter(|(_, p)| p.kind == "measure" && evidence.workload_name(p.workload_id) == metric);
         Shape::of(&shape::merged(evidence, of_metric.map(|(id, _)| *id)))
     };
     evidence
@@ -233,7 +234,8 @@ fn subject(evidence: &Evidence, check: &CheckRow) -> String {
     match (check.scope.as_str(), check.scope_id) {
         ("run", _) => String::new(),
         ("figure", _) => {
-            let label = evidence.estimates.iter().find(|e| e.metric == check.subject).map(|e| e.label.clone());
+            let label =
+                evidence.estimates.iter().find(|e| e.metric == check.subject).map(|e| e.label.clone());
             label.unwrap_or_else(|| check.subject.clone())
         }
         ("phase", Some(id)) if check.subject.is_empty() => {

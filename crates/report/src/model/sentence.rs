@@ -30,11 +30,15 @@ pub fn answer(model: &Model) -> Answer {
     };
     match model.run.status.as_str() {
         "finished" => {}
-        "running" => answer.more.push("The run has not ended, or was killed: this is what it had recorded.".into()),
+        "running" => {
+            answer.more.push("The run has not ended, or was killed: this is what it had recorded.".into())
+        }
         "interrupted" => {
             answer.more.push("The run was interrupted: this rests on what was finished until then.".into());
         }
-        status => answer.more.push(format!("The run did not finish ({status}): this rests on what was recorded.")),
+        status => {
+            answer.more.push(format!("The run did not finish ({status}): this rests on what was recorded."))
+        }
     }
     if model.run.build_profile == "debug" {
         answer.more.push("Measured with a debug build: the figures say nothing about the storage.".into());
@@ -63,11 +67,14 @@ fn of_comparison(comparison: &Comparison) -> Answer {
 /// No weighted verdict: the first headline workload speaks.
 fn without_mix(comparison: &Comparison, reason: &str) -> Answer {
     let speaking = comparison.workloads.iter().find(|w| w.headline && w.undecided.is_none());
-    let headline = match speaking {
-        Some(w) => format!("{}: {}.", words::capital(&w.title), of_workload(comparison, w)),
-        None => "Nothing could be decided.".into(),
-    };
-    Answer { headline, more: vec![format!("{}.", words::capital(reason))] }
+    let reason = format!("{}.", words::capital(reason.trim_end_matches('.')));
+    match speaking {
+        Some(w) => Answer {
+            headline: format!("{}: {}.", words::capital(&w.title), of_workload(comparison, w)),
+            more: vec![reason],
+        },
+        None => Answer { headline: format!("Nothing could be decided. {reason}"), more: Vec::new() },
+    }
 }
 
 fn names(comparison: &Comparison, indices: &[usize]) -> String {
@@ -123,8 +130,14 @@ fn not_decided(comparison: &Comparison, workload: &Workload, indices: &[usize]) 
 /// `best: setall io_uring, 2.31 × mode none [2.10–2.55]`, without the full stop.
 pub fn of_workload(comparison: &Comparison, workload: &Workload) -> String {
     if let Some(reason) = &workload.undecided {
-        return format!("no verdict: {reason}");
+        return format!("no verdict: {}", reason.trim_end_matches('.'));
     }
+    let withdrawn = workload.cells.iter().filter(|cell| cell.withdrawn()).count();
+    let tail = if withdrawn > 0 { format!("; {withdrawn} withdrawn") } else { String::new() };
+    format!("{}{tail}", of_decided(comparison, workload))
+}
+
+fn of_decided(comparison: &Comparison, workload: &Workload) -> String {
     let baseline = comparison.said(comparison.baseline);
     let groups = Groups::of(workload);
     let ratio = |i: usize| workload.cells[i].decision.as_ref().map(|d| d.ratio);
@@ -145,7 +158,11 @@ pub fn of_workload(comparison: &Comparison, workload: &Workload) -> String {
                     n => format!("; {} more are better", n - 1),
                 };
                 let interval = words::ratio_interval(r.low, r.high);
-                return format!("best: {}, {} × {baseline} {interval}{rest}", names(comparison, &[*only]), words::ratio(r.value));
+                return format!(
+                    "best: {}, {} × {baseline} {interval}{rest}",
+                    names(comparison, &[*only]),
+                    words::ratio(r.value)
+                );
             }
             if !open.is_empty() {
                 tail = format!("; {} may be as good", names(comparison, &open));
@@ -171,14 +188,19 @@ fn without_better(comparison: &Comparison, workload: &Workload, groups: &Groups)
     let baseline = comparison.said(comparison.baseline);
     let margin = words::percent(comparison.rule.delta);
     match (groups.same.as_slice(), groups.worse.as_slice(), groups.unknown.as_slice()) {
-        ([], [], []) => "no verdict".into(),
+        ([], [], []) => "nothing to compare".into(),
         (_, [], []) => format!("no difference beyond ±{margin}: all are as good as {baseline}"),
         ([], _, []) => format!("best: {baseline}; every other one is worse"),
         (same, _, []) => format!("best: {baseline}, and as good: {}", names(comparison, same)),
         (_, _, unknown) => {
-            let better = if unknown.len() == workload.cells.len() - 1 { "" } else { "nothing is shown to be better than " };
+            let better =
+                if unknown.len() == decided(workload) { "" } else { "nothing is shown to be better than " };
             let than = if better.is_empty() { String::new() } else { format!("{better}{baseline}; ") };
-            let which = if better.is_empty() { String::new() } else { format!(" for {}", names(comparison, unknown)) };
+            let which = if better.is_empty() {
+                String::new()
+            } else {
+                format!(" for {}", names(comparison, unknown))
+            };
             format!("{than}not decided{which}: {}", not_decided(comparison, workload, unknown))
         }
     }
@@ -217,10 +239,13 @@ fn of_mix(comparison: &Comparison, mix: &Mix) -> Answer {
         }
         None => "For your mix, there is no verdict.".into(),
     };
-    if decision.is_some_and(|d| d.verdict == Verdict::Better) {
-        more.push(pays(mix, leader));
+    if let Some(d) = decision.filter(|d| d.verdict == Verdict::Better) {
+        more.push(pays(mix, leader, d.ratio.value));
     }
-    more.extend(limits(comparison, mix));
+    more.extend(withdrawn(comparison, workload));
+    if decision.is_some_and(|d| d.verdict == Verdict::Better) {
+        more.extend(limits(comparison, mix));
+    }
     Answer { headline, more }
 }
 
@@ -229,12 +254,40 @@ fn decided(workload: &Workload) -> usize {
 }
 
 /// Where it stops paying, and where the user is.
-fn pays(mix: &Mix, leader: &str) -> String {
+fn pays(mix: &Mix, leader: &str, gain: f64) -> String {
     let margin = words::percent(mix.delta);
     let yours = words::percent(mix.inputs.hit_ratio);
     match mix.break_even {
-        BreakEven::Never => format!("By the curve, {leader} reaches {margin} at no buffer cache hit ratio."),
+        BreakEven::Never => {
+            format!("That is less than the {margin} that pay; {leader} reaches them at no hit ratio.")
+        }
+        _ if gain < 1.0 + mix.delta => {
+            format!(
+                "At your hit ratio of {yours} that is less than the {margin} that pay; it pays {}.",
+                mix.pays()
+            )
+        }
         _ => format!("It pays (≥ {margin}) {}; yours is {yours}.", mix.pays()),
+    }
+}
+
+/// Who is not part of the answer because a rule of integrity failed.
+fn withdrawn(comparison: &Comparison, workload: &Workload) -> Option<String> {
+    let out: Vec<usize> = (0..workload.cells.len()).filter(|i| workload.cells[*i].withdrawn()).collect();
+    let reason = workload.cells[*out.first()?].marks.withdrawn.as_deref()?;
+    let names = names(comparison, &out);
+    Some(format!(
+        "Withdrawn, so not part of this answer: {names}. {}.",
+        words::capital(reason.trim_end_matches('.'))
+    ))
+}
+
+/// The question over the break-even curve.
+pub fn when_it_pays(comparison: &Comparison, mix: &Mix) -> String {
+    let leader = comparison.said(mix.leader);
+    match mix.workload.cells[mix.leader].verdict() {
+        Some(Verdict::Better) => format!("When does {leader} pay?"),
+        _ => format!("Would {leader} pay at another hit ratio?"),
     }
 }
 
@@ -251,8 +304,9 @@ fn limits(comparison: &Comparison, mix: &Mix) -> Option<String> {
 
 /// `61,230 random reads … [60,100–62,300]`.
 fn level(figure: &Figure) -> String {
-    let interval =
-        figure.interval.map_or_else(String::new, |(low, high)| format!(" {}", words::amount_interval(low, high)));
+    let interval = figure
+        .interval
+        .map_or_else(String::new, |(low, high)| format!(" {}", words::amount_interval(low, high)));
     format!("{} {}{interval}", words::amount(figure.value), per(&figure.unit))
 }
 
@@ -279,8 +333,13 @@ fn of_calibration(model: &Model) -> Answer {
             None => "No figure of this run can be believed.".into(),
         },
     };
-    more.extend(curve.and_then(|curve| knee(curve, believed("read_iops_knee"))));
-    more.extend(curve.and_then(|curve| Some(curve.collapse.as_ref()?.sentence.clone())));
+    // Knee and collapse are shares of the maximum: without it, they say nothing.
+    if let Some(curve) =
+        curve.filter(|_| model.figure("read_iops_max").is_none() || believed("read_iops_max").is_some())
+    {
+        more.extend(knee(curve, believed("read_iops_knee")));
+        more.extend(curve.collapse.as_ref().map(|collapse| collapse.sentence.clone()));
+    }
     if let Some(within) = believed("read_iops_within_latency") {
         more.push(format!("{}: {}.", words::capital(&within.label), level(within)));
     }
@@ -294,10 +353,16 @@ fn of_calibration(model: &Model) -> Answer {
     }
     let redo = model.figures.iter().filter(|f| f.key.starts_with("redo_") && f.marks.withdrawn.is_none());
     if let Some((figure, ns)) = redo.filter_map(|f| Some((f, f.latency_ns?))).next() {
-        more.push(format!("{}: durable after {} on average.", words::capital(&figure.label), words::latency(ns)));
+        more.push(format!(
+            "{}: durable after {} on average.",
+            words::capital(&figure.label),
+            words::latency(ns)
+        ));
     }
     if let Some(why) = curve.and_then(|curve| curve.unstable.as_deref()) {
-        more.push(format!("The environment was not stable ({why}): trust the shape of the curve, not its level."));
+        more.push(format!(
+            "The environment was not stable ({why}): trust the shape of the curve, not its level."
+        ));
     }
     Answer { headline, more }
 }
@@ -309,7 +374,9 @@ fn maximum(max: &Figure, curve: Option<&Curve>) -> String {
         (None, _) => String::new(),
     };
     let kind = max.label.trim_start_matches("max ");
-    let interval = max.interval.map_or_else(String::new, |(low, high)| format!(" {}", words::amount_interval(low, high)));
+    let interval = max
+        .interval
+        .map_or_else(String::new, |(low, high)| format!(" {}", words::amount_interval(low, high)));
     let least = if curve.is_some_and(|c| c.lower_bound) { "at least " } else { "" };
     format!("This storage gives {least}{} {kind} a second{interval}{at}.", words::amount(max.value))
 }
@@ -321,6 +388,8 @@ fn knee(curve: &Curve, figure: Option<&Figure>) -> Option<String> {
         return None;
     }
     let latency = figure.and_then(|f| f.latency_ns).or_else(|| Some(curve.at(knee)?.latency_ns));
-    let each = latency.filter(|ns| ns.is_finite()).map_or_else(String::new, |ns| format!(", at {} each", words::latency(ns)));
+    let each = latency
+        .filter(|ns| ns.is_finite())
+        .map_or_else(String::new, |ns| format!(", at {} each", words::latency(ns)));
     Some(format!("{knee} in flight are enough for 97 % of it{each}: the knee, and the place to work."))
 }

@@ -34,9 +34,7 @@ impl Shape {
         if count == 0 {
             return None;
         }
-        let quoted = |q: f64| {
-            (count as f64 * (1.0 - q) >= BEYOND_MIN).then(|| histogram.quantile(q) as f64)
-        };
+        let quoted = |q: f64| (count as f64 * (1.0 - q) >= BEYOND_MIN).then(|| histogram.quantile(q) as f64);
         Some(Self {
             count,
             mean_ns: histogram.mean(),

@@ -14,6 +14,8 @@ pub struct Side {
     pub headline: String,
     /// Reasons why a comparison may mislead.
     pub warnings: Vec<String>,
+    /// What holds for all runs that are not paired.
+    pub caveat: String,
     /// Figures that at least two runs have.
     pub rows: Vec<Row>,
 }
@@ -46,6 +48,8 @@ pub struct Value {
     pub withdrawn: Option<String>,
 }
 
+const CAVEAT: &str = "Runs at different times are not paired: the intervals hold within the sessions; what lies between them \
+                      (other load, other hours) is not separated from the storage.";
 /// Sizes that differ by more than this share are not the same (docs/method.md, S1).
 const SIZE_TOLERANCE: f64 = 0.001;
 
@@ -54,7 +58,8 @@ impl Side {
     pub fn of(models: &[Model]) -> Self {
         let rows = rows(models);
         let warnings = warnings(models);
-        Self { headline: headline(models, &rows, &warnings), warnings, rows }
+        let headline = headline(models, &rows, &warnings);
+        Self { headline, warnings, caveat: CAVEAT.into(), rows }
     }
 }
 
@@ -77,9 +82,10 @@ fn rows(models: &[Model]) -> Vec<Row> {
         if values.iter().flatten().count() < 2 {
             continue;
         }
-        let ratios = values.iter().enumerate().map(|(i, new)| {
-            if i == 0 { None } else { ratio(values[0].as_ref()?, new.as_ref()?) }
-        });
+        let ratios = values
+            .iter()
+            .enumerate()
+            .map(|(i, new)| if i == 0 { None } else { ratio(values[0].as_ref()?, new.as_ref()?) });
         rows.push(Row {
             key: key.clone(),
             label: label.clone(),
@@ -115,7 +121,12 @@ fn values(model: &Model) -> Vec<(String, String, String, Value)> {
                     withdrawn: cell.marks.withdrawn.clone(),
                 };
                 let key = format!("{}: {}", workload.name, configuration.name);
-                all.push((key, format!("{}: {}", workload.title, configuration.name), workload.metric.clone(), value));
+                all.push((
+                    key,
+                    format!("{}, {}", workload.title, configuration.name),
+                    workload.metric.clone(),
+                    value,
+                ));
             }
         }
     }
@@ -127,7 +138,8 @@ fn ratio(old: &Value, new: &Value) -> Option<(f64, f64, f64)> {
     if old.withdrawn.is_some() || new.withdrawn.is_some() || old.value <= 0.0 || new.value <= 0.0 {
         return None;
     }
-    let half = |v: &Value| v.interval.map(|(low, high)| ((high / low).ln() / 2.0).abs()).filter(|h| h.is_finite());
+    let half =
+        |v: &Value| v.interval.map(|(low, high)| ((high / low).ln() / 2.0).abs()).filter(|h| h.is_finite());
     let value = new.value / old.value;
     let both = half(old)?.hypot(half(new)?);
     Some((value, value * (-both).exp(), value * both.exp()))
@@ -136,7 +148,9 @@ fn ratio(old: &Value, new: &Value) -> Option<(f64, f64, f64)> {
 fn headline(models: &[Model], rows: &[Row], warnings: &[String]) -> String {
     let preferred = ["read_iops_max", "mix: "];
     let row = preferred.iter().find_map(|key| {
-        rows.iter().filter(|row| row.key.starts_with(key)).find(|row| row.ratios.iter().flatten().next().is_some())
+        rows.iter()
+            .filter(|row| row.key.starts_with(key))
+            .find(|row| row.ratios.iter().flatten().next().is_some())
     });
     let row = row.or_else(|| rows.iter().find(|row| row.ratios.iter().flatten().next().is_some()));
     let Some(row) = row else {
@@ -148,24 +162,26 @@ fn headline(models: &[Model], rows: &[Row], warnings: &[String]) -> String {
         .enumerate()
         .filter_map(|(i, r)| {
             let (value, low, high) = (*r)?;
-            Some(format!("run {} has {} × {}", letter(i), words::ratio(value), words::ratio_interval(low, high)))
+            Some(format!(
+                "run {} gives {} × run A {}",
+                letter(i),
+                words::ratio(value),
+                words::ratio_interval(low, high)
+            ))
         })
         .collect();
-    let caution = if warnings.is_empty() { "" } else { " But they are not alike; see the warnings." };
-    format!("{}: {} of run A's.{caution}", words::capital(&row.label), words::list(&parts))
+    let caution = if warnings.is_empty() { "" } else { " But the runs are not alike; see the warnings." };
+    format!("{}: {}.{caution}", words::capital(&row.label), words::list(&parts))
 }
 
 fn warnings(models: &[Model]) -> Vec<String> {
     let mut warnings = Vec::new();
     let first = &models[0];
     for (index, other) in models.iter().enumerate().skip(1) {
-        warnings.extend(differences(first, other).into_iter().map(|text| format!("A and {}: {text}", letter(index))));
+        warnings.extend(
+            differences(first, other).into_iter().map(|text| format!("A and {}: {text}", letter(index))),
+        );
     }
-    warnings.push(
-        "Runs at different times are not paired: the intervals hold within the sessions; what lies between them \
-         (other load, other hours) is not separated from the storage."
-            .into(),
-    );
     warnings
 }
 
@@ -180,7 +196,12 @@ fn differences(a: &Model, b: &Model) -> Vec<String> {
     };
     differ("the kind of run", &a.kind, &b.kind, ": only what both measured is shown");
     let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
-    differ("the method's major version", &major(&a.method_version), &major(&b.method_version), ": figures may mean different things");
+    differ(
+        "the method's major version",
+        &major(&a.method_version),
+        &major(&b.method_version),
+        ": figures may mean different things",
+    );
     let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
     differ("durability", &text(&a.durability), &text(&b.durability), ": writes are not the same work");
     differ("the kind of target", &text(&a.target_kind), &text(&b.target_kind), "");

@@ -156,7 +156,11 @@ fn counted(evidence: &Evidence, at: &dyn Fn(u64) -> f64) -> Vec<Lane> {
         let data = [line("read", "read_bytes", 1e-6), line("written", "write_bytes", 1e-6)];
         lane(format!("device {device}: data"), "MB/s", data);
         // Milliseconds of queueing per millisecond: the mean number of requests at the device (iostat's aqu-sz).
-        lane(format!("device {device}: requests in flight"), "mean", [line("in flight", "queue_ms", 1e-3), None]);
+        lane(
+            format!("device {device}: requests in flight"),
+            "mean",
+            [line("in flight", "queue_ms", 1e-3), None],
+        );
     }
     let share = |metric: &str, name: &str| {
         let (part, total) = (get("cpu", "all", metric)?, get("cpu", "all", "total_ticks")?);
@@ -167,7 +171,9 @@ fn counted(evidence: &Evidence, at: &dyn Fn(u64) -> f64) -> Vec<Lane> {
     if !cpu.is_empty() {
         lanes.push(Lane { title: "CPU".into(), unit: "%".into(), lines: cpu });
     }
-    let level = |layer: &str, object: &str, metric: &str, scale: f64| get(layer, object, metric).map(|s| level(s, scale));
+    let level = |layer: &str, object: &str, metric: &str, scale: f64| {
+        get(layer, object, metric).map(|s| level(s, scale))
+    };
     if let Some(steps) = level("load", "1min", "load_average", 1.0) {
         let lines = vec![Line { name: "1 min".into(), steps }];
         lanes.push(Lane { title: "load average".into(), unit: "threads".into(), lines });

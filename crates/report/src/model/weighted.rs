@@ -80,7 +80,9 @@ pub fn mix(evidence: &Evidence, comparison: &Comparison) -> Result<Mix, String> 
         higher_is_better: true,
         sessions: Some(inputs.sessions),
         headline: true,
-        cells: (0..comparison.configurations.len()).map(|i| parts.cell(comparison, i, &inputs, &per_block[i])).collect(),
+        cells: (0..comparison.configurations.len())
+            .map(|i| parts.cell(comparison, i, &inputs, &per_block[i]))
+            .collect(),
         best: Vec::new(),
         undecided: None,
     };
@@ -88,30 +90,35 @@ pub fn mix(evidence: &Evidence, comparison: &Comparison) -> Result<Mix, String> 
     if let Some(reason) = &workload.undecided {
         return Err(format!("no verdict for your mix: {reason}"));
     }
-    let leader = leader(&workload, comparison.baseline).ok_or("no verdict for your mix: nothing to compare with")?;
+    let leader =
+        leader(&workload, comparison.baseline).ok_or("no verdict for your mix: nothing to compare with")?;
     let pair = Pair::of(&per_block, comparison, leader);
     let threshold = 1.0 + comparison.rule.delta;
-    let cross = |speed: &dyn Fn(f64) -> f64| break_even(speed, threshold, inputs.hit_ratio, HIT_MAX);
+    let grid = hits(STEPS, HIT_MAX, inputs.hit_ratio);
+    let curve: Vec<(f64, Interval)> =
+        grid.iter().filter_map(|h| Some((*h, pair.interval(&inputs.at(*h))?))).collect();
+    let cross = |value: &dyn Fn(&Interval) -> f64| {
+        let points: Vec<(f64, f64)> = curve.iter().map(|(h, i)| (*h, value(i))).collect();
+        break_even(&points, threshold, inputs.hit_ratio)
+    };
+    let by_hand: Vec<(f64, f64)> = grid.iter().map(|h| (*h, pair.by_hand(&inputs.at(*h)))).collect();
     let bottlenecks =
         per_block.iter().map(|blocks| blocks.values().next().map(|m| inputs.bottleneck(m))).collect();
     let others = (0..comparison.configurations.len())
         .filter(|i| *i != leader && *i != comparison.baseline && workload.cells[*i].decision.is_some())
         .map(|i| {
             let pair = Pair::of(&per_block, comparison, i);
-            (i, hits(STEPS, HIT_MAX).into_iter().map(|h| (h, pair.ratio(&inputs.at(h)))).collect())
+            (i, grid.iter().map(|h| (*h, pair.ratio(&inputs.at(*h)))).collect())
         })
         .collect();
     Ok(Mix {
-        curve: hits(STEPS, HIT_MAX).into_iter().filter_map(|h| Some((h, pair.interval(&inputs.at(h))?))).collect(),
-        break_even: cross(&|h| pair.ratio(&inputs.at(h))),
-        break_even_range: (
-            cross(&|h| pair.interval(&inputs.at(h)).map_or(0.0, |i| i.low)),
-            cross(&|h| pair.interval(&inputs.at(h)).map_or(0.0, |i| i.high)),
-        ),
-        break_even_by_hand: cross(&|h| pair.by_hand(&inputs.at(h))),
+        break_even: cross(&|i| i.value),
+        break_even_range: (cross(&|i| i.low), cross(&|i| i.high)),
+        break_even_by_hand: break_even(&by_hand, threshold, inputs.hit_ratio),
         page_cache_break_even: page_cache_break_even(comparison, leader, &pair),
         sensitivity: sensitivity(&inputs, &pair, threshold),
         delta: comparison.rule.delta,
+        curve,
         inputs,
         assumptions,
         workload,
@@ -129,9 +136,9 @@ fn leader(workload: &Workload, baseline: usize) -> Option<usize> {
         return Some(only);
     }
     let ratio = |i: &usize| workload.cells[*i].decision.as_ref().map(|d| d.ratio.value);
-    (0..workload.cells.len()).filter(|i| ratio(i).is_some()).max_by(|a, b| {
-        ratio(a).partial_cmp(&ratio(b)).unwrap_or(std::cmp::Ordering::Equal)
-    })
+    (0..workload.cells.len())
+        .filter(|i| ratio(i).is_some())
+        .max_by(|a, b| ratio(a).partial_cmp(&ratio(b)).unwrap_or(std::cmp::Ordering::Equal))
 }
 
 /// Inputs from the plan, or from the event `mix`; what neither says is assumed, and said to be.
@@ -140,7 +147,9 @@ fn inputs(evidence: &Evidence, comparison: &Comparison) -> Result<(Inputs, Vec<S
     let given = |key: &str| event[key].as_f64().or_else(|| evidence.plan["mix"][key].as_f64());
     let share = |key: &str| given(key).filter(|v| (0.0..=1.0).contains(v));
     let (Some(read_share), Some(hit_ratio)) = (share("read_share"), share("hit_ratio")) else {
-        return Err("no mix was given with this run; type --read-share and --hit-ratio with the next one".into());
+        return Err(
+            "no mix was given with this run; type --read-share and --hit-ratio with the next one".into()
+        );
     };
     let mut assumptions = Vec::new();
     let mut or = |key: &str, otherwise: f64, words: &str| {
@@ -151,10 +160,12 @@ fn inputs(evidence: &Evidence, comparison: &Comparison) -> Result<(Inputs, Vec<S
     };
     let gets = or("gets_per_transaction", GETS, "a transaction gets 40 blocks");
     let commits = or("commits_per_transaction", 1.0, "it commits once");
-    let cpu_per_get_ns =
-        or("cpu_per_get_ns", CPU_PER_GET_NS, "each get takes 5 µs of CPU");
-    let page_cache_hit_ratio =
-        or("page_cache_hit_ratio", 0.0, "memory belongs to the buffer cache: what misses it misses the page cache too");
+    let cpu_per_get_ns = or("cpu_per_get_ns", CPU_PER_GET_NS, "each get takes 5 µs of CPU");
+    let page_cache_hit_ratio = or(
+        "page_cache_hit_ratio",
+        0.0,
+        "memory belongs to the buffer cache: what misses it misses the page cache too",
+    );
     let block_writes = given("block_writes_per_transaction").filter(|w| *w >= 0.0);
     if block_writes.is_none() {
         assumptions.push("a changed block is written once, when it leaves the cache".into());
@@ -193,7 +204,11 @@ struct Parts<'c> {
 }
 
 impl<'c> Parts<'c> {
-    fn of(comparison: &'c Comparison, inputs: &Inputs, assumptions: &mut Vec<String>) -> Result<Self, String> {
+    fn of(
+        comparison: &'c Comparison,
+        inputs: &Inputs,
+        assumptions: &mut Vec<String>,
+    ) -> Result<Self, String> {
         let measured = |name: &str| {
             comparison.workload(name).filter(|w| w.cells.iter().any(|cell| !cell.blocks.is_empty()))
         };
@@ -262,7 +277,8 @@ impl<'c> Parts<'c> {
             of_part.withdrawn = of_part.withdrawn.map(|reason| format!("{}: {reason}", workload.title));
             marks.inherit(&of_part);
         }
-        let values: BTreeMap<u32, f64> = blocks.iter().map(|(block, m)| (*block, inputs.throughput(m))).collect();
+        let values: BTreeMap<u32, f64> =
+            blocks.iter().map(|(block, m)| (*block, inputs.throughput(m))).collect();
         let level: Vec<f64> = values.values().copied().collect();
         Cell {
             absolute: interval::absolute(&level, 0.95, 0.0).ok(),
@@ -284,7 +300,8 @@ struct Pair {
 impl Pair {
     fn of(per_block: &[BTreeMap<u32, Measured>], comparison: &Comparison, i: usize) -> Self {
         let baseline = &per_block[comparison.baseline];
-        let blocks = baseline.iter().filter_map(|(block, old)| Some((*old, *per_block[i].get(block)?))).collect();
+        let blocks =
+            baseline.iter().filter_map(|(block, old)| Some((*old, *per_block[i].get(block)?))).collect();
         Self { blocks, level: 1.0 - comparison.rule.level_per_look }
     }
 
@@ -304,14 +321,17 @@ impl Pair {
     }
 
     fn by_hand(&self, inputs: &Inputs) -> f64 {
-        let logs: f64 = self.blocks.iter().map(|(a, b)| (inputs.by_hand_ns(a) / inputs.by_hand_ns(b)).ln()).sum();
+        let logs: f64 =
+            self.blocks.iter().map(|(a, b)| (inputs.by_hand_ns(a) / inputs.by_hand_ns(b)).ln()).sum();
         (logs / self.blocks.len().max(1) as f64).exp()
     }
 }
 
 /// Only a question when the baseline uses the page cache, the leader does not, and the leader's reads are faster.
 fn page_cache_break_even(comparison: &Comparison, leader: usize, pair: &Pair) -> Option<f64> {
-    if !comparison.configurations[comparison.baseline].buffered() || comparison.configurations[leader].buffered() {
+    if !comparison.configurations[comparison.baseline].buffered()
+        || comparison.configurations[leader].buffered()
+    {
         return None;
     }
     let alone = |curve: &Curve| curve.one.map(|rate| 1e9 / rate);
@@ -329,7 +349,12 @@ fn sensitivity(inputs: &Inputs, pair: &Pair, threshold: f64) -> Vec<Sensitivity>
     let pays = pair.ratio(inputs) >= threshold;
     let moved = |input: &'static str, change: &dyn Fn(f64) -> Inputs| {
         let (lower, higher) = (pair.ratio(&change(1.0 - MOVE)), pair.ratio(&change(1.0 + MOVE)));
-        Sensitivity { input, lower, higher, flips: (lower >= threshold) != pays || (higher >= threshold) != pays }
+        Sensitivity {
+            input,
+            lower,
+            higher,
+            flips: (lower >= threshold) != pays || (higher >= threshold) != pays,
+        }
     };
     let mut all = vec![
         moved("miss ratio of the buffer cache", &|f| {
@@ -361,7 +386,12 @@ impl Mix {
                     BreakEven::Never => "nowhere".into(),
                 };
                 let (low, high) = self.break_even_range;
-                format!("below a buffer cache hit ratio of {} [{}–{}]", words::percent(h), end(low), end(high))
+                format!(
+                    "below a buffer cache hit ratio of {} [{} to {}]",
+                    words::percent(h),
+                    end(low),
+                    end(high)
+                )
             }
         }
     }

@@ -13,11 +13,17 @@ const TICKS: usize = 4;
 pub(super) fn sections(model: &Model) -> String {
     let mut out = String::new();
     if let Some((first, rest)) = model.curves.split_first() {
-        out.push_str(&format!("<section id=\"curve\">\n<h2>Load and latency: {}</h2>\n", escape(&first.series)));
+        out.push_str(&format!(
+            "<section id=\"curve\">\n<h2>Load and latency: {}</h2>\n",
+            escape(&first.series)
+        ));
         out.push_str(&curve(first));
         out.push_str(&figures(model));
         for more in rest.iter().filter(|c| c.points.len() > 2) {
-            out.push_str(&format!("<section class=\"panel\">\n<h3>Load and latency: {}</h3>\n", escape(&more.series)));
+            out.push_str(&format!(
+                "<section class=\"panel\">\n<h3>Load and latency: {}</h3>\n",
+                escape(&more.series)
+            ));
             out.push_str(&curve(more));
         }
     } else {
@@ -36,8 +42,11 @@ fn curve(curve: &Curve) -> String {
         points: curve.points.iter().map(at).collect(),
         beyond: curve.beyond.iter().map(at).collect(),
         beyond_name: curve.beyond_name.as_deref(),
-        knee: curve.knee.map(f64::from),
-        best: curve.best.map(f64::from),
+        knee: curve
+            .knee
+            .filter(|n| Some(*n) != curve.best)
+            .and_then(|n| curve.rate_at(n).map(|rate| (f64::from(n), rate))),
+        best: curve.best.and_then(|n| curve.rate_at(n).map(|rate| (f64::from(n), rate))),
         collapse: curve
             .collapse
             .as_ref()
@@ -45,7 +54,9 @@ fn curve(curve: &Curve) -> String {
     };
     let mut caption = Vec::new();
     if let Some(n) = curve.saturation.filter(|n| n.is_finite()) {
-        caption.push(format!("The storage acts like {n:.1} servers at work in parallel (maximum / rate with one in flight)."));
+        caption.push(format!(
+            "The storage acts like {n:.1} servers at work in parallel (maximum / rate with one in flight)."
+        ));
     }
     if let Some(n) = curve.power {
         caption.push(format!("Most rate for its latency: {n} in flight."));
@@ -55,9 +66,6 @@ fn curve(curve: &Curve) -> String {
     }
     if let Some(why) = &curve.unstable {
         caption.push(format!("The environment was not stable: {why}."));
-    }
-    if let Some(collapse) = &curve.collapse {
-        caption.push(collapse.sentence.clone());
     }
     format!(
         "<figure><div class=\"scroll\">{}</div>\n<figcaption>{}</figcaption></figure>\n{}</section>\n",
@@ -87,7 +95,7 @@ fn points(curve: &Curve) -> String {
         .chain(curve.beyond.iter().map(|p| row(p, curve.beyond_name.as_deref().unwrap_or("beyond"))))
         .collect();
     format!(
-        "<details>\n<summary>the numbers behind this drawing</summary>\n<table>\n<thead><tr><th scope=\"col\">in flight</th><th \
+        "<details class=\"numbers\">\n<summary>the numbers behind this drawing</summary>\n<table>\n<thead><tr><th scope=\"col\">in flight</th><th \
          scope=\"col\">threads</th><th scope=\"col\">rate/s</th><th scope=\"col\">latency</th><th scope=\"col\">readings</th><th \
          class=\"text\" scope=\"col\">visited for</th></tr></thead>\n<tbody>\n{rows}</tbody></table>\n</details>\n"
     )
@@ -100,7 +108,8 @@ fn figures(model: &Model) -> String {
     let shapes: Vec<_> = model.figures.iter().map(|f| f.shape.as_ref()).collect();
     let span = extent(shapes.iter().flatten().flat_map(|s| [s.span().0, s.span().1])).unwrap_or((1e3, 1e6));
     let scale = cell::latency_scale(span.0 * 0.9, span.1 * 1.1);
-    let peak = extent(shapes.iter().flatten().flat_map(|s| s.steps.iter().map(|step| step.2))).map_or(1.0, |e| e.1);
+    let peak =
+        extent(shapes.iter().flatten().flat_map(|s| s.steps.iter().map(|step| step.2))).map_or(1.0, |e| e.1);
     let level = model.figures.iter().find_map(|f| f.level).unwrap_or(0.95);
     let mut rows = String::new();
     let mut unit = "";
@@ -111,7 +120,11 @@ fn figures(model: &Model) -> String {
         }
         let drawn = shape.map(|s| Latency { steps: &s.steps, p50_ns: s.p50_ns, p99_ns: s.p99_ns });
         let p99 = figure.latency_p99_ns.map_or_else(String::new, words::latency);
-        rows.push_str(&row(figure, &cell::latency(&scale, TICKS, drawn.as_ref(), peak, &format!("99th percentile {p99}")), &p99));
+        rows.push_str(&row(
+            figure,
+            &cell::latency(&scale, TICKS, drawn.as_ref(), peak, &format!("99th percentile {p99}")),
+            &p99,
+        ));
     }
     format!(
         concat!(
@@ -121,7 +134,7 @@ fn figures(model: &Model) -> String {
             "<col style=\"width:15%\"><col style=\"width:20%\"><col style=\"width:7.5%\"><col style=\"width:7.5%\">",
             "<col style=\"width:10%\"></colgroup>\n<thead><tr><th></th><th scope=\"col\">figure</th><th class=\"text\" ",
             "scope=\"col\">interval</th><th class=\"draw\">{axis}</th><th scope=\"col\">mean</th><th scope=\"col\">p99</th>",
-            "<th scope=\"col\">in flight, threads</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n"
+            "<th scope=\"col\">in flight,<br>threads</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n"
         ),
         level = words::percent(level),
         axis = cell::axis(&scale, cell::LATENCY_WIDTH, TICKS, words::latency_short),

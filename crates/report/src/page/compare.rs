@@ -28,7 +28,8 @@ pub(super) fn sections(comparison: &Comparison) -> String {
          the median, the dot the 99th percentile where enough latencies lie beyond it.</p>\n",
         escape(&comparison.said(comparison.baseline))
     ));
-    let (first, rest): (Vec<&Workload>, Vec<&Workload>) = comparison.workloads.iter().partition(|w| w.headline);
+    let (first, rest): (Vec<&Workload>, Vec<&Workload>) =
+        comparison.workloads.iter().partition(|w| w.headline);
     for workload in first.into_iter().chain(rest) {
         out.push_str(&panel(comparison, workload));
     }
@@ -55,7 +56,8 @@ fn heading(comparison: &Comparison, index: usize) -> String {
 }
 
 fn matrix(comparison: &Comparison) -> String {
-    let others: Vec<usize> = (0..comparison.configurations.len()).filter(|i| *i != comparison.baseline).collect();
+    let others: Vec<usize> =
+        (0..comparison.configurations.len()).filter(|i| *i != comparison.baseline).collect();
     let heads: String = others.iter().map(|i| heading(comparison, *i)).collect();
     let mix = comparison.mix.as_ref().ok().map(|mix| &mix.workload);
     let rows: String = mix
@@ -63,7 +65,13 @@ fn matrix(comparison: &Comparison) -> String {
         .chain(&comparison.workloads)
         .map(|w| {
             let cells: String = others.iter().map(|i| matrix_cell(comparison, w, *i)).collect();
-            let class = if w.name == "mix" { "mix" } else if w.headline { "" } else { "minor" };
+            let class = if w.name == "mix" {
+                "mix"
+            } else if w.headline {
+                ""
+            } else {
+                "minor"
+            };
             let title = if w.name == "mix" { "your mix".to_owned() } else { w.title.clone() };
             format!(
                 "<tr class=\"{class}\"><th scope=\"row\"><a href=\"#{}\">{}</a></th>{cells}</tr>\n",
@@ -75,7 +83,7 @@ fn matrix(comparison: &Comparison) -> String {
     format!(
         "<section id=\"overview\">\n<h2>Ratio to {}</h2>\n<ul class=\"legend\"><li><span class=\"v-better\">▲ better</span></li><li><span \
          class=\"v-worse\">▼ worse</span></li><li><span class=\"v-same\">= same within ±{}</span></li><li><span class=\"v-unknown\">? \
-         unknown yet</span></li><li><span class=\"withdrawn\">withdrawn</span></li></ul>\n<div class=\"scroll\"><table \
+         unknown yet</span></li><li><span class=\"dim\">withdrawn: a rule of integrity failed, see its note</span></li></ul>\n<div class=\"scroll\"><table \
          class=\"matrix\">\n<thead><tr><th></th>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n",
         escape(&comparison.said(comparison.baseline)),
         words::percent(comparison.rule.delta)
@@ -91,11 +99,8 @@ fn matrix_cell(comparison: &Comparison, workload: &Workload, index: usize) -> St
     let cell = &workload.cells[index];
     let Some(d) = &cell.decision else {
         let why = cell.not_compared.clone().or_else(|| workload.undecided.clone()).unwrap_or_default();
-        let text = match cell.withdrawn() {
-            true => format!("<span class=\"withdrawn\">{}</span>", level(cell)),
-            false => "–".into(),
-        };
-        return format!("<td title=\"{}\">{text}{}</td>", escape(&why), marks(&cell.marks));
+        let text = if cell.withdrawn() { "withdrawn" } else { "–" };
+        return format!("<td class=\"none\" title=\"{}\">{text}{}</td>", escape(&why), marks(&cell.marks));
     };
     let tip = format!(
         "{}, {}: {} × {} ({})",
@@ -123,7 +128,8 @@ fn level(cell: &Cell) -> String {
 /// The axis of one panel: wide enough for its intervals, never so narrow that nothing looks like much.
 fn axis(workload: &Workload) -> Scale {
     let decisions = workload.cells.iter().filter_map(|cell| cell.decision.as_ref());
-    let ends = decisions.flat_map(|d| [d.ratio.low.max(d.ratio.value / 2.0), d.ratio.high.min(d.ratio.value * 2.0)]);
+    let ends =
+        decisions.flat_map(|d| [d.ratio.low.max(d.ratio.value / 2.0), d.ratio.high.min(d.ratio.value * 2.0)]);
     let (low, high) = extent(ends.chain([1.0])).unwrap_or((0.9, 1.1));
     let clip = |v: f64| v.clamp(1.0 / RATIO_MAX, RATIO_MAX);
     cell::ratio_scale((clip(low) * 0.98).min(0.9), (clip(high) * 1.02).max(1.1))
@@ -134,12 +140,19 @@ fn ratio_cells(comparison: &Comparison, workload: &Workload, index: usize, scale
     let cell = &workload.cells[index];
     if index == comparison.baseline {
         let drawn = cell::interval(scale, TICKS, None, "baseline");
-        return format!("<td class=\"draw\">{drawn}</td><td class=\"text\">1</td><td class=\"text\">baseline</td>");
+        return format!(
+            "<td class=\"draw\">{drawn}</td><td class=\"text\">1</td><td class=\"text\">baseline</td>"
+        );
     }
     match (&cell.decision, &cell.not_compared) {
         (Some(d), _) => {
-            let ratio = format!("{} {}", words::ratio(d.ratio.value), words::ratio_interval(d.ratio.low, d.ratio.high));
-            let drawn = cell::interval(scale, TICKS, Some((&d.ratio, d.verdict)), &format!("{ratio} {}", d.verdict));
+            let ratio = format!(
+                "{} {}",
+                words::ratio(d.ratio.value),
+                words::ratio_interval(d.ratio.low, d.ratio.high)
+            );
+            let drawn =
+                cell::interval(scale, TICKS, Some((&d.ratio, d.verdict)), &format!("{ratio} {}", d.verdict));
             let needed = match d.blocks_needed {
                 Some(blocks) if blocks < 1_000 => {
                     format!("about {} would decide", words::count(blocks.max(1), "more block"))
@@ -156,6 +169,12 @@ fn ratio_cells(comparison: &Comparison, workload: &Workload, index: usize, scale
                 marks(&cell.marks)
             )
         }
+        (None, reason) if cell.withdrawn() => format!(
+            "<td class=\"draw\">{}</td><td class=\"text\">–</td><td class=\"text\" title=\"{}\">withdrawn{}</td>",
+            cell::empty(scale, TICKS),
+            escape(reason.as_deref().unwrap_or_default()),
+            marks(&cell.marks),
+        ),
         (None, reason) => format!(
             "<td class=\"draw\">{}</td><td class=\"because\" colspan=\"2\" title=\"{full}\">{full}{}</td>",
             cell::empty(scale, TICKS),
@@ -197,12 +216,13 @@ fn panel(comparison: &Comparison, workload: &Workload) -> String {
             )
         })
         .collect();
-    let sessions = workload.sessions.map_or_else(String::new, |n| format!(", {}", words::count(n as usize, "session")));
+    let sessions =
+        workload.sessions.map_or_else(String::new, |n| format!(" · {}", words::count(n as usize, "session")));
     format!(
         concat!(
             "<section class=\"panel\" id=\"{id}\">\n<h3>{title} <small>{question}{sessions}</small></h3>\n<p class=\"say\">{say}.</p>\n",
-            "<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:14.5%\"><col style=\"width:8.5%\">",
-            "<col style=\"width:25%\"><col style=\"width:14%\"><col style=\"width:10.5%\"><col style=\"width:14%\">",
+            "<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:14.5%\"><col style=\"width:8%\">",
+            "<col style=\"width:24%\"><col style=\"width:16.5%\"><col style=\"width:10%\"><col style=\"width:13.5%\">",
             "<col style=\"width:6.75%\"><col style=\"width:6.75%\"></colgroup>\n<thead><tr><th></th><th scope=\"col\">{metric}</th>",
             "<th class=\"draw\">{axis}</th><th class=\"text\" scope=\"col\">ratio</th><th class=\"text\" scope=\"col\">verdict</th>",
             "<th class=\"draw\">{latency}</th><th scope=\"col\">mean</th><th scope=\"col\">p99</th></tr></thead>\n",
@@ -212,8 +232,8 @@ fn panel(comparison: &Comparison, workload: &Workload) -> String {
         title = escape(&words::capital(&workload.title)),
         question = escape(&workload.question),
         sessions = sessions,
-        say = escape(&words::capital(&sentence::of_workload(comparison, workload))),
-        metric = escape(&workload.metric),
+        say = super::sentence(&words::capital(&sentence::of_workload(comparison, workload))),
+        metric = escape(words::unit(&workload.metric)),
         axis = cell::axis(&scale, cell::INTERVAL_WIDTH, TICKS, words::short),
         latency = cell::axis(&latency, cell::LATENCY_WIDTH, TICKS_LATENCY, words::latency_short),
         rows = rows,
@@ -222,7 +242,12 @@ fn panel(comparison: &Comparison, workload: &Workload) -> String {
 
 fn absolute_tip(cell: &Cell) -> String {
     cell.absolute.map_or_else(String::new, |a| {
-        format!(" title=\"{} at {} over {}\"", words::amount_interval(a.low, a.high), words::percent(a.level), words::count(a.n, "block"))
+        format!(
+            " title=\"{} at {} over {}\"",
+            words::amount_interval(a.low, a.high),
+            words::percent(a.level),
+            words::count(a.n, "block")
+        )
     })
 }
 
@@ -255,7 +280,7 @@ fn mix_section(comparison: &Comparison, mix: &Mix) -> String {
     );
     format!(
         "<section class=\"panel\" id=\"w-mix\">\n<h2>Your mix</h2>\n<p class=\"say\">{}.</p>\n{table}</section>\n{}",
-        escape(&words::capital(&sentence::of_workload(comparison, workload))),
+        super::sentence(&words::capital(&sentence::of_workload(comparison, workload))),
         break_even(comparison, mix)
     )
 }
@@ -280,9 +305,9 @@ fn break_even(comparison: &Comparison, mix: &Mix) -> String {
         delta: mix.delta,
     };
     format!(
-        "<section class=\"panel\" id=\"break-even\">\n<h3>When does {} pay? <small>speed-up over {} against the buffer cache hit \
+        "<section class=\"panel\" id=\"break-even\">\n<h3>{} <small>speed-up over {} against the buffer cache hit \
          ratio</small></h3>\n<figure><div class=\"scroll\">{}</div></figure>\n<div class=\"two\">\n<div>{}</div>\n<div>{}</div>\n</div>\n</section>\n",
-        escape(&leader),
+        escape(&sentence::when_it_pays(comparison, mix)),
         escape(&baseline),
         chart.draw(),
         assumptions(comparison, mix),
@@ -292,33 +317,32 @@ fn break_even(comparison: &Comparison, mix: &Mix) -> String {
 
 fn assumptions(comparison: &Comparison, mix: &Mix) -> String {
     let i = &mix.inputs;
-    let mut items = vec![
-        format!("given: {}, reads {} of the work, hit ratio {}", words::count(i.sessions as usize, "session"), words::percent(i.read_share), words::percent(i.hit_ratio)),
-        format!(
-            "so one transaction makes {} physical reads, {} commits and {} block writes",
-            words::ratio(i.misses()),
-            words::ratio(i.commits),
-            words::ratio(i.writes())
-        ),
-    ];
-    items.extend(mix.assumptions.iter().map(|a| format!("assumed: {a}")));
-    match mix.break_even_by_hand {
-        BreakEven::At(h) => items.push(format!("by hand, one session, latencies only: break-even at {}", words::percent(h))),
-        BreakEven::Always => items.push("by hand, one session, latencies only: it always pays".into()),
-        BreakEven::Never => items.push("by hand, one session, latencies only: it never pays".into()),
-    }
+    let mut out = format!(
+        "<p class=\"note\">Given: {}, reads {} of the work, hit ratio {}. So one transaction makes {} physical reads, {} commits and {} block \
+         writes. A closed queueing network of the measured curves (reads, log, block writes, CPU) is solved for each block.</p>\n",
+        words::count(i.sessions as usize, "session"),
+        words::percent(i.read_share),
+        words::percent(i.hit_ratio),
+        words::ratio(i.misses()),
+        words::ratio(i.commits),
+        words::ratio(i.writes())
+    );
+    let items: String = mix.assumptions.iter().map(|a| format!("<li>{}</li>\n", escape(a))).collect();
+    out.push_str(&format!("<p class=\"note\">Assumed:</p>\n<ul class=\"note\">\n{items}</ul>\n"));
+    let hand = match mix.break_even_by_hand {
+        BreakEven::At(h) => format!("the break-even is {}", words::percent(h)),
+        BreakEven::Always => "it always pays".into(),
+        BreakEven::Never => "it never pays".into(),
+    };
+    out.push_str(&format!("<p class=\"note\">By hand, for one session, from latencies alone: {hand}.</p>\n"));
     if let Some(share) = mix.page_cache_break_even {
-        items.push(format!(
-            "if the page cache caught more than {} of the misses of {}, its reads would be the faster ones",
+        out.push_str(&format!(
+            "<p class=\"note\">If the page cache caught more than {} of the misses of {}, its reads would be the faster ones.</p>\n",
             words::percent(share),
-            comparison.said(comparison.baseline)
+            escape(&comparison.said(comparison.baseline))
         ));
     }
-    let items: String = items.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
-    format!(
-        "<p class=\"note\">A closed queueing network of the measured curves (reads, log, block writes, CPU), solved for each block.</p>\n<ul \
-         class=\"note\">\n{items}</ul>"
-    )
+    out
 }
 
 fn sensitivity(mix: &Mix) -> String {

@@ -70,22 +70,27 @@ fn header(model: &Model) -> String {
     )
 }
 
-/// A sentence of ours, escaped; the interval in brackets is set softer.
+/// A sentence of ours, escaped; intervals in brackets are set softer and not broken.
 fn sentence(text: &str) -> String {
     let text = escape(text);
-    match (text.find(" ["), text.find(']')) {
-        (Some(from), Some(to)) if from < to => {
-            format!("{} <span class=\"dim\">{}</span>{}", &text[..from], &text[from + 1..=to], &text[to + 1..])
+    let mut parts = text.split(" [");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(']') {
+            Some((interval, rest)) => {
+                out.push_str(&format!(" <span class=\"interval\">[{interval}]</span>{rest}"))
+            }
+            None => out.push_str(&format!(" [{part}")),
         }
-        _ => text,
     }
+    out
 }
 
 fn lead(more: &[String]) -> String {
     if more.is_empty() {
         return String::new();
     }
-    let items: String = more.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
+    let items: String = more.iter().map(|text| format!("<li>{}</li>\n", sentence(text))).collect();
     format!("<ul class=\"lead\">\n{items}</ul>\n")
 }
 
@@ -124,7 +129,7 @@ fn time_line(line: &TimeLine) -> String {
     format!(
         "<section id=\"time\">\n<h2>The run on one time axis</h2>\n<figure><div class=\"scroll\">{}</div>\n<figcaption>Above: what \
          was measured when. Beneath: what Redoubt did, and what the device, the CPU and the kernel counted meanwhile, each \
-         lane from zero to its peak.</figcaption></figure>\n</section>\n",
+         lane up to its peak.</figcaption></figure>\n</section>\n",
         chart.draw()
     )
 }

@@ -28,7 +28,8 @@ fn doubts(doubts: &Doubts) -> String {
     }
     let list = |rows: Vec<String>| rows.join(", ");
     if !doubts.passed.is_empty() {
-        let held = doubts.passed.iter().map(|(id, title, n)| format!("{} {} ({n})", escape(id), escape(title)));
+        let held =
+            doubts.passed.iter().map(|(id, title, n)| format!("{} {} ({n})", escape(id), escape(title)));
         out.push_str(&format!("<p class=\"note\">Rules that held: {}.</p>\n", list(held.collect())));
     }
     if !doubts.not_applicable.is_empty() {
@@ -112,15 +113,25 @@ fn how(model: &Model) -> String {
     if let Some(bytes) = run.block_bytes {
         rows.push(("Block", units::Bytes(bytes as u64).to_string()));
     }
-    let hash = run.plan_sha256.as_ref().map_or_else(String::new, |h| format!(", plan {}", escape(h.get(..16).unwrap_or(h))));
+    let hash = run
+        .plan_sha256
+        .as_ref()
+        .map_or_else(String::new, |h| format!(", plan {}", escape(h.get(..16).unwrap_or(h))));
     rows.push(("Record", format!("{}, {}{hash}", escape(&run.name), escape(&run.status))));
     rows.push(("Seed", run.seed.to_string()));
     rows.push((
         "Version",
-        format!("method {}, Redoubt {} ({})", escape(&run.method_version), escape(&run.tool_version), escape(&run.build_profile)),
+        format!(
+            "method {}, Redoubt {} ({})",
+            escape(&run.method_version),
+            escape(&run.tool_version),
+            escape(&run.build_profile)
+        ),
     ));
     let rows: String = rows.iter().map(|(name, text)| row(name, text)).collect();
-    format!("<section id=\"how\">\n<h2>How it was found</h2>\n<dl class=\"facts\">\n{rows}</dl>\n</section>\n")
+    format!(
+        "<section id=\"how\">\n<h2>How it was found</h2>\n<dl class=\"facts\">\n{rows}</dl>\n</section>\n"
+    )
 }
 
 fn row(name: &str, html: &str) -> String {

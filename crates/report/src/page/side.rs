@@ -13,24 +13,29 @@ const TICKS: usize = 5;
 
 pub(super) fn report(models: &[Model]) -> String {
     let side = Side::of(models);
-    let mut body = String::from("<header class=\"run\"><b>redoubt report</b> · side by side</header>\n<main>\n");
+    let mut body =
+        String::from("<header class=\"run\"><b>redoubt report</b> · side by side</header>\n<main>\n");
     body.push_str(&format!("<h1>{}</h1>\n", sentence(&side.headline)));
     let runs: String = models
         .iter()
         .enumerate()
         .map(|(i, m)| {
             let storage = m.run.storage.as_ref().map_or_else(String::new, |s| format!(", {s}"));
-            let text = format!("{} of {}{storage}, {}", m.run.kind, m.run.target, words::moment(&m.run.started_utc));
+            let text =
+                format!("{} of {}{storage}, {}", m.run.kind, m.run.target, words::moment(&m.run.started_utc));
             format!("<li><b>{}</b>  {}</li>\n", letter(i), escape(&text))
         })
         .collect();
     body.push_str(&format!("<ul class=\"lead\">\n{runs}</ul>\n"));
     let warnings: String = side.warnings.iter().map(|w| format!("<li>{}</li>\n", escape(w))).collect();
-    body.push_str(&format!("<ul class=\"warnings\">\n{warnings}</ul>\n"));
+    if !warnings.is_empty() {
+        body.push_str(&format!("<ul class=\"warnings\">\n{warnings}</ul>\n"));
+    }
+    body.push_str(&format!("<p class=\"note\">{}</p>\n", escape(&side.caveat)));
     body.push_str(&table(&side, models.len()));
     for (index, model) in models.iter().enumerate() {
         body.push_str(&format!(
-            "<section>\n<h2>{}: {}</h2>\n<p>{}</p>\n{}</section>\n",
+            "<section>\n<h2>{}: {}</h2>\n<p class=\"say big\">{}</p>\n{}</section>\n",
             letter(index),
             escape(&model.run.target),
             sentence(&model.answer.headline),
@@ -40,9 +45,14 @@ pub(super) fn report(models: &[Model]) -> String {
             body.push_str(&time_line(line).replace("id=\"time\"", &format!("id=\"time-{}\"", letter(index))));
         }
         let rest = notes::sections(model);
-        body.push_str(&["doubts", "how", "facts"].iter().fold(rest, |text, id| {
-            text.replace(&format!("id=\"{id}\""), &format!("id=\"{id}-{}\"", letter(index)))
-        }).replace("id=\"doubt-", &format!("id=\"doubt-{}-", letter(index))));
+        body.push_str(
+            &["doubts", "how", "facts"]
+                .iter()
+                .fold(rest, |text, id| {
+                    text.replace(&format!("id=\"{id}\""), &format!("id=\"{id}-{}\"", letter(index)))
+                })
+                .replace("id=\"doubt-", &format!("id=\"doubt-{}-", letter(index))),
+        );
     }
     body.push_str("</main>\n");
     document("Runs side by side", &body)

@@ -63,7 +63,7 @@ fn interval(figure: &Figure) -> String {
 
 fn row(page: Page, figure: &Figure, label: usize, interval_width: usize, extra: bool) -> String {
     let latency = |ns: Option<f64>| right(&ns.map_or_else(String::new, words::latency), LATENCY);
-    let notes: String = figure.marks.notes.iter().map(|n| words::superscript(*n)).collect();
+    let notes = words::superscripts(&figure.marks.notes);
     let name = format!("{}{notes}", left(&figure.label, label.saturating_sub(width(&notes))).trim_end());
     let place = match (figure.in_flight, figure.threads) {
         (Some(n), Some(threads)) => format!("{n} × {threads}"),
@@ -98,14 +98,15 @@ fn drawn(page: Page, curve: &Curve, first: bool) -> String {
     let Some((low, high)) = extent(all().map(|p| p.rate)) else { return String::new() };
     let title = if first { "Load → latency: " } else { "" };
     let mut out = page.title(&format!("{title}{}", curve.series));
-    let line = |points: &[Point]| -> Vec<(f64, f64)> { points.iter().map(|p| (f64::from(p.n), p.rate)).collect() };
+    let line =
+        |points: &[Point]| -> Vec<(f64, f64)> { points.iter().map(|p| (f64::from(p.n), p.rate)).collect() };
     let mut marks = Vec::new();
     let mut legend = Vec::new();
     let mut mark = |n: u32, rate: f64, sign: char, text: String| {
         marks.push(Mark { at: (f64::from(n), rate), sign });
         legend.push(format!("{sign} {text}"));
     };
-    let at = |n: Option<u32>| n.and_then(|n| Some((n, interpolated(&curve.points, n)?)));
+    let at = |n: Option<u32>| n.and_then(|n| Some((n, curve.rate_at(n)?)));
     if let Some((n, rate)) = at(curve.knee).filter(|(n, _)| Some(*n) != curve.best) {
         mark(n, rate, '◆', format!("knee {n}"));
     }
@@ -140,21 +141,15 @@ fn drawn(page: Page, curve: &Curve, first: bool) -> String {
         })
         .collect();
     out.push_str(&page.paint.dim(&plot.row_beneath(columns, "latency", &beneath)));
-    out.push_str(&page.dim_fold(&format!("x: requests in flight, y: per second.  {}", legend.join("  ")), "          ", 10));
+    out.push_str(&page.dim_fold(
+        &format!("x: requests in flight, y: per second.  {}", legend.join("  ")),
+        "          ",
+        10,
+    ));
     out
 }
 
 /// Powers of two from `low` to `high`.
 fn powers(low: f64, high: f64) -> Vec<f64> {
     (0..16).map(|e| f64::from(1u32 << e)).filter(|n| *n >= low && *n <= high).collect()
-}
-
-/// The rate at `n`, on the straight line in log-log between its neighbours.
-fn interpolated(points: &[Point], n: u32) -> Option<f64> {
-    if let Some(exact) = points.iter().find(|p| p.n == n) {
-        return Some(exact.rate);
-    }
-    let pair = points.windows(2).find(|pair| pair[0].n < n && pair[1].n > n)?;
-    let share = (f64::from(n) / f64::from(pair[0].n)).ln() / (f64::from(pair[1].n) / f64::from(pair[0].n)).ln();
-    Some(pair[0].rate * (pair[1].rate / pair[0].rate).powf(share))
 }

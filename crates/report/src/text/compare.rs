@@ -14,6 +14,9 @@ use crate::words;
 const RATIO_MAX: f64 = 64.0;
 /// Columns of one configuration in the matrix.
 const COLUMN: usize = 9;
+/// Columns of a level, and of a verdict with its notes.
+const LEVEL: usize = 9;
+const VERDICT: usize = 12;
 /// Columns of the workloads' names.
 const NAMES: usize = 17;
 
@@ -38,7 +41,8 @@ fn shown(comparison: &Comparison) -> impl Iterator<Item = &Workload> {
 /// The axis of one panel: wide enough for its intervals, never so narrow that nothing looks like much.
 fn axis(workload: &Workload, columns: usize) -> Scale {
     let decisions = workload.cells.iter().filter_map(|cell| cell.decision.as_ref());
-    let ends = decisions.flat_map(|d| [d.ratio.low.max(d.ratio.value / 2.0), d.ratio.high.min(d.ratio.value * 2.0)]);
+    let ends =
+        decisions.flat_map(|d| [d.ratio.low.max(d.ratio.value / 2.0), d.ratio.high.min(d.ratio.value * 2.0)]);
     let (low, high) = extent(ends.chain([1.0])).unwrap_or((0.9, 1.1));
     let clip = |v: f64| v.clamp(1.0 / RATIO_MAX, RATIO_MAX);
     Scale::log((clip(low).min(0.9), clip(high).max(1.1)), (0.0, (columns - 1) as f64))
@@ -49,7 +53,8 @@ fn matrix(page: Page, comparison: &Comparison) -> String {
     let mut out = page.title(&format!("Ratio to {}", comparison.said(comparison.baseline)));
     out.push_str(&page.paint.dim("▲ better  ▼ worse  = same  ? unknown  – not compared"));
     out.push('\n');
-    let others: Vec<usize> = (0..comparison.configurations.len()).filter(|i| *i != comparison.baseline).collect();
+    let others: Vec<usize> =
+        (0..comparison.configurations.len()).filter(|i| *i != comparison.baseline).collect();
     let fit = ((page.width - NAMES) / COLUMN).max(1);
     let mix = comparison.mix.as_ref().ok().map(|mix| &mix.workload);
     for part in others.chunks(fit) {
@@ -57,8 +62,12 @@ fn matrix(page: Page, comparison: &Comparison) -> String {
             let names = part.iter().map(|i| {
                 let name = &comparison.configurations[*i].name;
                 let (first, second) = name.split_once(' ').unwrap_or((name, ""));
-                let notes = notes(&comparison.configurations[*i].marks.notes);
-                let text = if word == 0 { cut(first, COLUMN - 1 - width(&notes)) + &notes } else { second.to_owned() };
+                let notes = words::superscripts(&comparison.configurations[*i].marks.notes);
+                let text = if word == 0 {
+                    cut(first, COLUMN - 1 - width(&notes)) + &notes
+                } else {
+                    second.to_owned()
+                };
                 format!(" {}", right(&text, COLUMN - 1))
             });
             out.push_str(&page.paint.dim(&format!("{}{}", " ".repeat(NAMES), names.collect::<String>())));
@@ -82,15 +91,14 @@ fn matrix_cell(page: Page, cell: &Cell) -> String {
         Some(d) => format!("{} {}", sign(cell.verdict()), words::ratio(d.ratio.value)),
         None => "–".into(),
     };
-    let notes = notes(&cell.marks.notes);
+    let notes = words::superscripts(&cell.marks.notes);
     let fits = width(&text) + width(&notes) < COLUMN;
     page.paint.verdict(cell.verdict(), &right(&if fits { text + &notes } else { text }, COLUMN))
 }
 
 /// The speed-up of the leader against hit ratio, where it stops paying, and where the user is.
 fn break_even(page: Page, comparison: &Comparison, mix: &Mix) -> String {
-    let leader = comparison.said(mix.leader);
-    let mut out = page.title(&format!("When does {leader} pay?"));
+    let mut out = page.title(&sentence::when_it_pays(comparison, mix));
     out.push_str(&page.dim_fold(
         &format!(
             "Speed-up over {} against the buffer cache hit ratio; dotted: 1 × and the margin of {}.",
@@ -153,8 +161,13 @@ fn break_even(page: Page, comparison: &Comparison, mix: &Mix) -> String {
 /// The input that moves the verdict most, and whether a tenth of it would flip the answer.
 fn flip(mix: &Mix, strongest: &str) -> String {
     match mix.sensitivity.iter().find(|s| s.flips) {
-        Some(s) => format!("A tenth more or less of this would change whether it pays: {}. Measure it better.", s.input),
-        None => format!("What moves this most is the {strongest}; a tenth more or less of any input changes no answer."),
+        Some(s) => format!(
+            "A tenth more or less of this would change whether it pays: {}. Measure it better.",
+            s.input
+        ),
+        None => format!(
+            "What moves this most is the {strongest}; a tenth more or less of any input changes no answer."
+        ),
     }
 }
 
@@ -165,70 +178,62 @@ fn panel(page: Page, comparison: &Comparison, workload: &Workload) -> String {
         _ => String::new(),
     };
     let mut out = page.title(&format!("{}{sessions}", words::capital(&workload.title)));
-    out.push_str(&super::style::fold(
-        &format!("{}.", words::capital(&sentence::of_workload(comparison, workload))),
-        page.width,
-        "",
-        0,
-    ));
-    let ratios: Vec<String> = workload.cells.iter().map(ratio_text).collect();
+    let say = format!("{}.", words::capital(&sentence::of_workload(comparison, workload)));
+    out.push_str(&super::style::fold(&say, page.width, "", 0));
     let names = comparison.configurations.iter().map(|c| width(&c.name)).max().unwrap_or(4).min(24);
-    let text = ratios.iter().map(|t| width(t)).max().unwrap_or(16).clamp(16, 22);
-    let columns = page.width.saturating_sub(names + 1 + 9 + 2 + text + 1 + 11).clamp(12, 48);
-    let scale = axis(workload, columns);
+    let text = workload.cells.iter().map(|cell| width(&ratio_text(cell))).max().unwrap_or(16).clamp(16, 20);
+    // Name, level, drawing, ratio, verdict: what the others leave belongs to the drawing.
+    let drawn = page.width.saturating_sub(names + 1 + LEVEL + 2 + 1 + text + 1 + VERDICT).clamp(12, 48);
+    let scale = axis(workload, drawn);
     let head = format!(
-        "{} {}  {} {}",
+        "{} {}  {} ratio",
         left("", names),
-        right(metric(&workload.metric), 9),
-        plot::ticks(&scale, columns, words::short),
-        left("ratio", text)
+        right(words::unit(&workload.metric), LEVEL),
+        plot::ticks(&scale, drawn, words::short),
     );
-    out.push_str(&page.paint.dim(head.trim_end()));
+    out.push_str(&page.paint.dim(&head));
     out.push('\n');
     for (i, cell) in workload.cells.iter().enumerate() {
-        let level = cell.absolute.map_or_else(
-            || cell.blocks.values().next().map_or("–".into(), |v| words::amount(*v)),
-            |level| words::amount(level.value),
-        );
-        let drawn = match &cell.decision {
-            Some(d) => plot::interval(&scale, columns, d.ratio.low, d.ratio.value, d.ratio.high, sign(cell.verdict())),
-            None if i == comparison.baseline => plot::interval(&scale, columns, 1.0, 1.0, 1.0, '│'),
-            None => " ".repeat(columns),
-        };
-        let word = match cell.verdict() {
-            Some(verdict) => format!("{} {verdict}", sign(Some(verdict))),
-            None if i == comparison.baseline => "  baseline".into(),
-            None => "– withdrawn".into(),
-        };
-        let word = if cell.decision.is_none() && i != comparison.baseline && !cell.withdrawn() { "–".into() } else { word };
-        let notes = notes(&cell.marks.notes);
         let name = left(&comparison.configurations[i].name, names);
-        let line = format!("{name} {}  {drawn} {} {word}{notes}", right(&level, 9), left(&ratios[i], text));
-        let line = line.trim_end();
-        let shade = if cell.decision.is_none() && i != comparison.baseline { page.paint.dim(line) } else { line.to_owned() };
-        out.push_str(&match cell.verdict() {
-            Some(verdict) => page.paint.verdict(Some(verdict), &shade),
-            None => shade,
+        let row = row(cell, i == comparison.baseline, &scale, drawn, text);
+        let line = format!("{name} {row}");
+        let decided = cell.decision.is_some();
+        out.push_str(&match i == comparison.baseline {
+            true => line.trim_end().to_owned(),
+            false if decided => page.paint.verdict(cell.verdict(), line.trim_end()),
+            false => page.paint.dim(line.trim_end()),
         });
         out.push('\n');
     }
     out
 }
 
-/// A unit that fits its column.
-fn metric(unit: &str) -> &str {
-    if unit == "transactions/s" { "tx/s" } else { unit }
-}
-
-fn notes(numbers: &[usize]) -> String {
-    numbers.iter().map(|n| words::superscript(*n)).collect()
+/// Everything of a row behind the name.
+fn row(cell: &Cell, baseline: bool, scale: &Scale, drawn: usize, text: usize) -> String {
+    let first = cell.blocks.values().next().copied();
+    let level = cell.absolute.map(|a| a.value).or(first).map_or("–".into(), words::amount);
+    let level = if cell.withdrawn() { format!("({level})") } else { level };
+    let (picture, word) = match (&cell.decision, cell.verdict()) {
+        (Some(d), Some(verdict)) => {
+            let sign = sign(Some(verdict));
+            let r = &d.ratio;
+            (plot::interval(scale, drawn, r.low, r.value, r.high, sign), format!("{sign} {verdict}"))
+        }
+        _ if baseline => (plot::interval(scale, drawn, 1.0, 1.0, 1.0, '│'), "  baseline".into()),
+        _ => (" ".repeat(drawn), "–".into()),
+    };
+    let notes = if cell.withdrawn() { String::new() } else { words::superscripts(&cell.marks.notes) };
+    format!("{}  {picture} {} {word}{notes}", right(&level, LEVEL), left(&ratio_text(cell), text))
 }
 
 fn ratio_text(cell: &Cell) -> String {
     match (&cell.decision, &cell.not_compared) {
-        (Some(d), _) => format!("{} {}", words::ratio(d.ratio.value), words::ratio_interval(d.ratio.low, d.ratio.high)),
-        (None, Some(reason)) if !cell.withdrawn() => reason.clone(),
-        _ => String::new(),
+        (Some(d), _) => {
+            format!("{} {}", words::ratio(d.ratio.value), words::ratio_interval(d.ratio.low, d.ratio.high))
+        }
+        (None, Some(_)) if cell.withdrawn() => format!("withdrawn{}", words::superscripts(&cell.marks.notes)),
+        (None, Some(reason)) => reason.clone(),
+        (None, None) => String::new(),
     }
 }
 
@@ -239,7 +244,7 @@ fn left_out(page: Page, comparison: &Comparison) -> String {
         out.push_str(&page.dim_fold(&format!("Left out: {name}. {reason}"), "", 2));
     }
     for (reason, how_many) in &comparison.left_out {
-        let text = format!("Not used: {} ({reason}).", words::count(*how_many, "visit or phase").replace("phases", "phase"));
+        let text = format!("Not used: {how_many} × {reason}.");
         out.push_str(&page.dim_fold(&text, "", 2));
     }
     let text = format!(

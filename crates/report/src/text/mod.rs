@@ -49,7 +49,9 @@ fn single(page: Page, model: &Model) -> String {
 impl Page {
     /// A sentence in bold, folded before it is painted, so that codes do not count as columns.
     fn bold_fold(self, text: &str) -> String {
-        fold(text, self.width, "", 0).lines().fold(String::new(), |out, line| out + &self.paint.bold(line) + "\n")
+        fold(text, self.width, "", 0)
+            .lines()
+            .fold(String::new(), |out, line| out + &self.paint.bold(line) + "\n")
     }
 
     fn dim_fold(self, text: &str, first: &str, indent: usize) -> String {
@@ -58,7 +60,7 @@ impl Page {
     }
 
     fn title(self, text: &str) -> String {
-        format!("\n{}\n", self.paint.bold(text))
+        format!("\n{}\n", self.paint.bold(&style::clean(text)))
     }
 }
 
@@ -81,9 +83,13 @@ fn doubts(page: Page, doubts: &Doubts) -> String {
     for note in &doubts.notes {
         let number = words::superscript(note.number);
         let places = note.places.len();
-        let word = if note.status == Status::Fail && note.integrity { "fail, withdrawn" } else { note.status.word() };
+        let word = if note.status == Status::Fail && note.integrity {
+            "fail, withdrawn"
+        } else {
+            note.status.word()
+        };
         let more = if places > 1 { format!(" ({})", words::count(places, "place")) } else { String::new() };
-        let head = format!("{number} {} {}: {word}{more}", note.check_id, note.title);
+        let head = style::clean(&format!("{number} {} {}: {word}{more}", note.check_id, note.title));
         let head = if note.status == Status::Fail { page.paint.alarm(&head) } else { page.paint.bold(&head) };
         out.push_str(&format!("{head}\n"));
         let shown = if note.status == Status::Fail { 3 } else { 1 };
@@ -102,7 +108,11 @@ fn doubts(page: Page, doubts: &Doubts) -> String {
     }
     let held: usize = doubts.passed.iter().map(|p| p.2).sum();
     let ids = |ids: Vec<&str>| ids.join(" ");
-    let mut rest = if doubts.notes.is_empty() { "None of the rules that were applied was broken. ".to_owned() } else { String::new() };
+    let mut rest = if doubts.notes.is_empty() {
+        "None of the rules that were applied was broken. ".to_owned()
+    } else {
+        String::new()
+    };
     if held > 0 {
         let names = ids(doubts.passed.iter().map(|p| p.0.as_str()).collect());
         rest.push_str(&format!("{} held ({names}). ", words::count(held, "check")));
@@ -125,6 +135,9 @@ fn how(page: Page, model: &Model) -> String {
     if let Some(hash) = &run.plan_sha256 {
         text.push_str(&format!(", plan {}", hash.get(..12).unwrap_or(hash)));
     }
-    text.push_str(&format!(", Redoubt {} ({}). Command: {}", run.tool_version, run.build_profile, run.command));
+    text.push_str(&format!(
+        ", Redoubt {} ({}). Command: {}",
+        run.tool_version, run.build_profile, run.command
+    ));
     format!("\n{}", page.dim_fold(&text, "", 2))
 }

@@ -17,13 +17,19 @@ pub fn interval(scale: &Scale, columns: usize, low: f64, value: f64, high: f64, 
         cells[from] = if scale.contains(low) { '├' } else { '‹' };
         cells[to] = if scale.contains(high) { '┤' } else { '›' };
     }
+    if from < column(1.0) && column(1.0) < to {
+        cells[column(1.0)] = '┼';
+    }
     cells[column(value)] = mark;
     cells.into_iter().collect()
 }
 
 /// Labels of `scale` above a line of intervals.
 pub fn ticks(scale: &Scale, columns: usize, label: impl Fn(f64) -> String) -> String {
-    let places = scale.ticks((columns / 7).max(2)).into_iter().map(|v| (scale.place_inside(v).round() as usize, label(v)));
+    let places = scale
+        .ticks((columns / 7).max(2))
+        .into_iter()
+        .map(|v| (scale.place_inside(v).round() as usize, label(v)));
     labels(columns, places)
 }
 
@@ -118,7 +124,8 @@ impl Plot<'_> {
             out.push('\n');
         }
         out.push_str(&format!("{} └{}\n", " ".repeat(MARGIN), "─".repeat(inner)));
-        let places = self.x_labels.iter().map(|(v, text)| (x.place_inside(*v).round() as usize / 2, text.clone()));
+        let places =
+            self.x_labels.iter().map(|(v, text)| (x.place_inside(*v).round() as usize / 2, text.clone()));
         out.push_str(format!("{}  {}", " ".repeat(MARGIN), labels(inner, places)).trim_end());
         out.push('\n');
         out
@@ -142,7 +149,7 @@ mod tests {
     fn intervals_keep_their_place() {
         let scale = Scale::log((0.5, 2.0), (0.0, 20.0));
         assert_eq!(interval(&scale, 21, 1.2, 1.4, 1.6, '▲'), "          │  ├─▲─┤   ");
-        assert_eq!(interval(&scale, 21, 0.1, 1.4, 9.0, '?'), "‹──────────────?────›");
+        assert_eq!(interval(&scale, 21, 0.1, 1.4, 9.0, '?'), "‹─────────┼────?────›");
         assert_eq!(interval(&scale, 21, 1.0, 1.0, 1.0, '='), "          =          ");
         assert_eq!(ticks(&scale, 21, |v| v.to_string()), "0.5       1         2");
     }

@@ -20,6 +20,7 @@ pub(super) fn report(page: Page, models: &[Model]) -> String {
     for warning in &side.warnings {
         out.push_str(&fold(warning, page.width, "  ! ", 4));
     }
+    out.push_str(&page.dim_fold(&side.caveat, "  ", 4));
     let mut unit = "";
     out.push_str(&page.title("Figures"));
     out.push_str(&page.paint.dim(&head(page, models.len())));

@@ -51,6 +51,11 @@ pub fn sign(verdict: Option<Verdict>) -> char {
     }
 }
 
+/// Without control characters: a path in a record must not be able to steer the terminal.
+pub fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+}
+
 /// Characters of `text`; every character that reports use is one column wide.
 pub fn width(text: &str) -> usize {
     text.chars().count()
@@ -70,6 +75,7 @@ pub fn right(text: &str, columns: usize) -> String {
 
 /// `text`, cut with `…` when it is too long.
 pub fn cut(text: &str, columns: usize) -> String {
+    let text = &clean(text);
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -81,7 +87,7 @@ pub fn fold(text: &str, columns: usize, first: &str, indent: usize) -> String {
     let mut out = String::new();
     let mut line = first.to_owned();
     let mut empty = true;
-    for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
+    for word in clean(text).split([' ', '\n']).filter(|word| !word.is_empty()) {
         if !empty && width(&line) + 1 + width(word) > columns {
             out.push_str(line.trim_end());
             out.push('\n');
@@ -108,6 +114,7 @@ mod tests {
         assert_eq!(left("ab", 4), "ab  ");
         assert_eq!(right("µs", 4), "  µs");
         assert_eq!(left("abcdef", 4), "abc…");
+        assert_eq!(left("a\x1b[2J", 5), "a\u{fffd}[2J");
         assert_eq!(fold("one two three", 9, "¹ ", 2), "¹ one two\n  three\n");
         assert_eq!(Paint { color: false }.bold("x"), "x");
         assert_eq!(Paint { color: true }.bold("x"), "\x1b[1mx\x1b[0m");

@@ -62,7 +62,11 @@ pub fn record(directory: &Path, name: &str, story: &Story) -> Reader {
         &mut writer,
         ("run", None, ""),
         ("S1", "size against caches", "integrity", "warn"),
-        (Some(0.04), "file / memory", "The target is 1 GiB, memory 24 GiB, 0.04 ×: a storage cache may hold it."),
+        (
+            Some(0.04),
+            "file / memory",
+            "The target is 1 GiB, memory 24 GiB, 0.04 ×: a storage cache may hold it.",
+        ),
     );
     writer.finish("finished").expect("finish");
     drop(writer);
@@ -147,14 +151,41 @@ fn abouts() -> Vec<About> {
             2,
             Some("within the limit of 20.0 ms as well"),
         ),
-        about("read_iops_knee", "random 8 KiB reads at the knee", "reads/s", MAXIMUM * 0.971, 8192, KNEE, 2, None),
+        about(
+            "read_iops_knee",
+            "random 8 KiB reads at the knee",
+            "reads/s",
+            MAXIMUM * 0.971,
+            8192,
+            KNEE,
+            2,
+            None,
+        ),
         about("read_mbps_max", "max 1 MiB reads", "MB/s", 1_352.0, 1 << 20, 8, 2, None),
         about("read_mbps_stream", "one stream of 1 MiB reads", "MB/s", 611.0, 1 << 20, 1, 1, None),
-        about("write_iops_max", "max random 8 KiB writes, not synced", "writes/s", 38_100.0, 8192, 32, 2, None),
+        about(
+            "write_iops_max",
+            "max random 8 KiB writes, not synced",
+            "writes/s",
+            38_100.0,
+            8192,
+            32,
+            2,
+            None,
+        ),
         about("redo_o_dsync_4096", "redo write 4 KiB, O_DSYNC", "writes/s", 838.0, 4096, 1, 1, None),
         about("redo_fdatasync_4096", "redo write 4 KiB, fdatasync", "writes/s", 804.0, 4096, 1, 1, None),
         about("redo_o_dsync_65536", "redo write 64 KiB, O_DSYNC", "writes/s", 612.0, 65_536, 1, 1, None),
-        about("commit_o_dsync", "group commit, 10 sessions, O_DSYNC", "commits/s", 4_310.0, 4096, 10, 10, None),
+        about(
+            "commit_o_dsync",
+            "group commit, 10 sessions, O_DSYNC",
+            "commits/s",
+            4_310.0,
+            4096,
+            10,
+            10,
+            None,
+        ),
     ]
 }
 

@@ -221,7 +221,9 @@ pub fn record(directory: &Path, name: &str, story: &Story) -> Reader {
         .map(|(i, (name, io, api))| {
             let easy = |factor: &str, level: &str| (factor.to_owned(), level.to_owned(), "easy".to_owned());
             let levels = vec![easy("io", io), easy("api", api)];
-            writer.configuration(&ConfigurationRow { name: (*name).into(), is_baseline: i == 0, levels }).expect("row")
+            writer
+                .configuration(&ConfigurationRow { name: (*name).into(), is_baseline: i == 0, levels })
+                .expect("row")
         })
         .collect();
     let kinds = kinds();
@@ -343,7 +345,10 @@ fn checks(writer: &mut Writer, story: &Story, kinds: &[Kind], configurations: &[
             let subject = format!("{name}: {}", kind.name);
             let lies = story.lie && direct && kind.name == "read-cold";
             let (status, evidence) = if lies {
-                ("fail", "0.003 device reads for each request: a cache below the file system, or a hole, served the rest.")
+                (
+                    "fail",
+                    "0.003 device reads for each request: a cache below the file system, or a hole, served the rest.",
+                )
             } else {
                 ("pass", "1.00 device reads for each request.")
             };

@@ -167,7 +167,9 @@ pub struct Busy {
 pub fn counters(writer: &mut Writer, device: &str, busy: &[Busy], until_ns: u64) {
     let mut rows = Vec::new();
     for t_ns in (0..=until_ns).step_by(500_000_000) {
-        let done = |b: &Busy| ((t_ns.min(b.to).saturating_sub(b.from)) as f64 / (b.to - b.from) as f64).clamp(0.0, 1.0);
+        let done = |b: &Busy| {
+            ((t_ns.min(b.to).saturating_sub(b.from)) as f64 / (b.to - b.from) as f64).clamp(0.0, 1.0)
+        };
         let sum = |reads: bool, value: fn(&Busy) -> f64| -> f64 {
             busy.iter().filter(|b| b.reads == reads).map(|b| value(b) * done(b)).sum()
         };

@@ -1,0 +1,73 @@
+//! All text that a terminal shows, as snapshots; and what must hold of it at any width.
+
+mod support;
+
+use record::Reader;
+use support::{calibration, comparison};
+
+/// The reports of every kind of run, by name.
+fn reports(directory: &std::path::Path) -> Vec<(&'static str, Vec<Reader>)> {
+    let compare = |name, story: comparison::Story| comparison::record(directory, name, &story);
+    let calibrate = |name, story: calibration::Story| calibration::record(directory, name, &story);
+    use calibration::Story as Calibration;
+    use comparison::Story;
+    let faster = Calibration {
+        seed: 12,
+        speed: 1.9,
+        data_bytes: 2 << 30,
+        file_system: "xfs",
+        target: "/new",
+        ..Calibration::default()
+    };
+    vec![
+        ("compare", vec![compare("compare", Story::default())]),
+        (
+            "compare_withdrawn",
+            vec![compare("withdrawn", Story { lie: true, dropped: vec![(2, 4)], ..Story::default() })],
+        ),
+        (
+            "compare_equal",
+            vec![compare("equal", Story { equal: true, noise: 0.03, blocks: 4, ..Story::default() })],
+        ),
+        ("compare_killed", vec![compare("killed", Story { killed_after: Some(21), ..Story::default() })]),
+        ("calibrate", vec![calibrate("calibrate", Calibration::default())]),
+        ("calibrate_withdrawn", vec![calibrate("lie", Calibration { lie: true, ..Calibration::default() })]),
+        ("side_by_side", vec![calibrate("old", Calibration::default()), calibrate("new", faster)]),
+    ]
+}
+
+#[test]
+fn every_report_as_people_see_it() {
+    let directory = tempfile::tempdir().expect("directory");
+    for (name, records) in reports(directory.path()) {
+        insta::assert_snapshot!(name, report::terminal(&records, 80, false).expect("text"));
+    }
+}
+
+#[test]
+fn lines_fit_and_colour_changes_no_letter() {
+    let directory = tempfile::tempdir().expect("directory");
+    for (name, records) in reports(directory.path()) {
+        for width in [80, 100, 132] {
+            let plain = report::terminal(&records, width, false).expect("text");
+            for line in plain.lines() {
+                let long = line.chars().count();
+                assert!(long <= width, "{name} at {width}: {long} columns: {line}");
+                assert!(!line.ends_with(' '), "{name}: blanks at the end of {line:?}");
+            }
+            let mut coloured = report::terminal(&records, width, true).expect("text");
+            assert!(coloured.contains("\x1b[1m"), "{name}: nothing is emphasised");
+            for code in ["0", "1", "2", "33", "1;33", "1;34"] {
+                coloured = coloured.replace(&format!("\x1b[{code}m"), "");
+            }
+            let trimmed = |text: &str| text.lines().map(|l| l.trim_end().to_owned()).collect::<Vec<_>>();
+            assert_eq!(trimmed(&coloured), trimmed(&plain), "{name} at {width}");
+        }
+    }
+}
+
+#[test]
+fn no_record_is_an_error_that_says_what_to_type() {
+    let error = report::terminal(&[], 80, false).expect_err("nothing to report");
+    assert!(error.to_string().contains("redoubt report last"), "{error}");
+}
