@@ -29,6 +29,18 @@ pub enum Level {
     Unknown,
 }
 
+impl std::fmt::Display for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Good => "good",
+            Self::Note => "note",
+            Self::Warn => "warn",
+            Self::Bad => "bad",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
 /// One thing the doctor looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {

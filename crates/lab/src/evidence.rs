@@ -9,7 +9,7 @@ use units::Nanos;
 /// What changed between two snapshots, summed over the devices that count our requests. `None`: source absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Delta {
-    /// Completed reads and writes of the device.
+    /// Completed reads and writes of the device, each request counted that was merged on the way.
     pub device_reads: Option<u64>,
     /// See `device_reads`.
     pub device_writes: Option<u64>,
@@ -43,7 +43,8 @@ impl Delta {
         let disks = |field: fn(&host::counters::DiskCounters) -> u64| {
             let pairs: Vec<_> =
                 after.disks.iter().filter_map(|(name, b)| before.disks.get(name).map(|a| (a, b))).collect();
-            (!pairs.is_empty()).then(|| pairs.iter().map(|(a, b)| field(b).saturating_sub(field(a))).sum::<u64>())
+            (!pairs.is_empty())
+                .then(|| pairs.iter().map(|(a, b)| field(b).saturating_sub(field(a))).sum::<u64>())
         };
         let own = |field: fn(&host::counters::OwnIo) -> u64| match (&before.own_io, &after.own_io) {
             (Some(a), Some(b)) => Some(field(b).saturating_sub(field(a))),
@@ -54,8 +55,8 @@ impl Delta {
             _ => None,
         };
         Self {
-            device_reads: disks(|d| d.reads),
-            device_writes: disks(|d| d.writes),
+            device_reads: disks(|d| d.reads + d.reads_merged),
+            device_writes: disks(|d| d.writes + d.writes_merged),
             device_read_bytes: disks(|d| d.sectors_read * 512),
             device_write_bytes: disks(|d| d.sectors_written * 512),
             device_queue_ms: disks(|d| d.weighted_ms),
@@ -98,7 +99,8 @@ impl Delta {
 
 /// Flushes that the disks completed; unknown as soon as one of them does not count flushes.
 fn flushes(before: &Snapshot, after: &Snapshot) -> Option<u64> {
-    let grown = after.disks.iter().map(|(name, b)| Some(b.flushes?.saturating_sub(before.disks.get(name)?.flushes?)));
+    let grown =
+        after.disks.iter().map(|(name, b)| Some(b.flushes?.saturating_sub(before.disks.get(name)?.flushes?)));
     let grown: Vec<Option<u64>> = grown.collect();
     if grown.is_empty() { None } else { grown.into_iter().sum() }
 }

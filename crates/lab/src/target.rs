@@ -49,7 +49,8 @@ impl Target {
             Ok(real) => real,
             Err(error) => return refused(format!("{}: {error}. {}", path.display(), hint(&error))),
         };
-        let kind = real.metadata().map_err(|e| LabError::Target(format!("{}: {e}", real.display())))?.file_type();
+        let kind =
+            real.metadata().map_err(|e| LabError::Target(format!("{}: {e}", real.display())))?.file_type();
         let target = if kind.is_dir() {
             Self::Directory(real)
         } else if kind.is_file() {

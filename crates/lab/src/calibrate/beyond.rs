@@ -8,8 +8,8 @@ use crate::LabError;
 use crate::bench::Bench;
 use crate::control::Control;
 use io::Api;
-use record::json::json;
 use record::CurvePointRow;
+use record::json::json;
 use units::Nanos;
 
 /// Name of the curve with one thread per request.
@@ -39,7 +39,8 @@ const THREADS_MAX: u32 = 512;
 
 /// Numbers of threads to visit: from twice the cores to far too many, and in any case well beyond `n_best` requests.
 pub fn steps(cores: u32, n_best: u32) -> Vec<u32> {
-    let mut steps: Vec<u32> = [cores * 2, cores * 8, cores * 20, cores * 64, n_best * 2].map(|n| n.min(THREADS_MAX)).into();
+    let mut steps: Vec<u32> =
+        [cores * 2, cores * 8, cores * 20, cores * 64, n_best * 2].map(|n| n.min(THREADS_MAX)).into();
     steps.sort_unstable();
     steps.dedup();
     steps

@@ -68,18 +68,12 @@ impl Effort {
             },
             Self::Standard => Schedule {
                 forecast_seconds: 175.0,
-                search: Plan {
-                    base_seconds: 1.0,
-                    settle_seconds: 0.3,
-                    confirm_seconds: 3.0,
-                    time_max_seconds: 75.0,
-                    ..Plan::standard()
-                },
+                search: Plan { confirm_seconds: 3.0, ..Plan::standard() },
                 search_short: short(Plan::quick(), 0.6, 64),
                 probe: Nanos::millis(400),
                 probe_rounds: 2,
                 beyond: Nanos::millis(1200),
-                rounds: 6,
+                rounds: 5,
                 visit: Nanos::millis(1000),
                 visit_redo: Nanos::millis(350),
                 ops_min: 450.0,

@@ -13,8 +13,8 @@ use crate::evidence::{Delta, Observed, check_row, little, read_checks};
 use record::json::json;
 use record::{EstimateRow, PhaseRow, VisitRow};
 use stats::check::{self, Check};
-use stats::steady::Assessment;
 use stats::histogram::Histogram;
+use stats::steady::Assessment;
 use units::{Nanos, Rng, clock};
 
 /// What a figure counts.
@@ -221,13 +221,12 @@ fn checks(figure: &Figure, merged: &Observed, steady: &Assessment) -> Vec<Check>
     let trial = &merged.trial;
     let in_flight = figure.work.in_flight();
     let cores = host::facts::cores_allowed() as f64;
-    let cpu_share =
-        trial.cpu_ns.map(|cpu| cpu as f64 / (trial.seconds() * 1e9 * cores.min(f64::from(figure.work.threads()))));
+    let cpu_share = trial
+        .cpu_ns
+        .map(|cpu| cpu as f64 / (trial.seconds() * 1e9 * cores.min(f64::from(figure.work.threads()))));
     let mut checks = vec![check::steady(steady), check::burst(steady)];
     checks.extend(match figure.work {
-        Work::Read { bytes, .. } if bytes <= 64 << 10 => {
-            read_checks(merged)
-        }
+        Work::Read { bytes, .. } if bytes <= 64 << 10 => read_checks(merged),
         Work::Read { .. } | Work::Stream => vec![
             check::funnel_bytes(trial.request_bytes, merged.delta.device_read_bytes),
             check::steal(merged.delta.steal_share, None),
@@ -246,7 +245,12 @@ fn checks(figure: &Figure, merged: &Observed, steady: &Assessment) -> Vec<Check>
         let window = trial.seconds() / figure.visits.len() as f64;
         checks.extend(little(trial.rate(), trial.histogram.mean(), in_flight, window));
         let latency = trial.histogram.mean();
-        checks.push(check::generator_bound(cpu_share, f64::from(in_flight), latency, merged.delta.device_view()));
+        checks.push(check::generator_bound(
+            cpu_share,
+            f64::from(in_flight),
+            latency,
+            merged.delta.device_view(),
+        ));
     }
     checks
 }

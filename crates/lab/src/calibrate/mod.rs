@@ -20,8 +20,8 @@ use crate::workload::commit::LogCall;
 use effort::{Effort, Schedule};
 use figures::{Figure, Unit};
 use io::Api;
-use record::json::json;
 use record::CurvePointRow;
+use record::json::json;
 use stats::check;
 use stats::search::{Found, LatencyBound, Plan, Point};
 use std::path::PathBuf;
@@ -71,9 +71,8 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
         },
     };
     let mut bench = Bench::open(options.target.path(), purpose)?;
-    let result = prepare::subject(options, size, &mut bench, control).and_then(|subject| {
-        Calibration { options, schedule, subject }.measure(&mut bench, control)
-    });
+    let result = prepare::subject(options, size, &mut bench, control)
+        .and_then(|subject| Calibration { options, schedule, subject }.measure(&mut bench, control));
     let status = match &result {
         Ok(()) => "finished".to_owned(),
         Err(LabError::Cancelled) => "interrupted".to_owned(),
@@ -111,16 +110,38 @@ impl Calibration<'_> {
         let shape = self.pick_shape(bench, control)?;
         let block = self.subject.block_bytes;
         let read = move |n| Work::Read { bytes: block, in_flight: n, shape };
-        let found =
-            self.search(&series_reads(block), &read, shape, &self.schedule.search, "single-block reads", bench, control)?;
+        let found = self.search(
+            &series_reads(block),
+            &read,
+            shape,
+            &self.schedule.search,
+            "single-block reads",
+            bench,
+            control,
+        )?;
         let beyond = beyond::visit(&self.subject, found.n_best, self.schedule.beyond, bench, control)?;
         let within = self.within_latency(&found, &read, shape, bench, control)?;
         let large = move |n| Work::Read { bytes: LARGE_BYTES, in_flight: n, shape };
-        let large_found =
-            self.search(SERIES_LARGE, &large, shape, &self.schedule.search_short, "1 MiB reads", bench, control)?;
+        let large_found = self.search(
+            SERIES_LARGE,
+            &large,
+            shape,
+            &self.schedule.search_short,
+            "1 MiB reads",
+            bench,
+            control,
+        )?;
         let write_found = if self.subject.redo.is_some() {
             let write = move |n| Work::Write { in_flight: n, shape };
-            Some(self.search(SERIES_WRITES, &write, shape, &self.schedule.search_short, "writes", bench, control)?)
+            Some(self.search(
+                SERIES_WRITES,
+                &write,
+                shape,
+                &self.schedule.search_short,
+                "writes",
+                bench,
+                control,
+            )?)
         } else {
             None
         };
@@ -139,16 +160,14 @@ impl Calibration<'_> {
             "rounds": self.schedule.rounds, "sessions": self.options.sessions, "seed": bench.seed.0,
             "delta": crate::DELTA, "forecast_seconds": self.schedule.forecast_seconds,
         }))?;
-        let ram = host::facts::memory_total().map_or("RAM of unknown size".into(), |b| format!("{} of RAM", Bytes(b)));
+        let ram = host::facts::memory_total()
+            .map_or("RAM of unknown size".into(), |b| format!("{} of RAM", Bytes(b)));
         let path = if s.direct {
             "O_DIRECT bypasses the page cache; a cache inside the storage may still hold it all"
         } else {
             "O_DIRECT is refused here, so the page cache takes part in every figure"
         };
-        control.progress.say(&format!(
-            "{} of data beside {ram}. {path}.",
-            Bytes(s.span.end - s.span.start)
-        ));
+        control.progress.say(&format!("{} of data beside {ram}. {path}.", Bytes(s.span.end - s.span.start)));
         if s.redo.is_none() {
             control.progress.say(
                 "Read only: write and redo figures are left out. Give a directory for them, or --destroy DEVICE.",
@@ -202,7 +221,10 @@ impl Calibration<'_> {
         Ok(shapes[index])
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one search: its name, its work, its plan, and where to tell")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one search: its name, its work, its plan, and where to tell"
+    )]
     fn search(
         &self,
         series: &str,
@@ -219,7 +241,8 @@ impl Calibration<'_> {
         let progress = &mut *control.progress;
         let found = stats::search::maximum(&mut curve, plan, bench_ref.seed.part(31), &mut |point| {
             let (done, total) = (bench_ref.elapsed_seconds(), self.schedule.forecast_seconds);
-            let doing = format!("searching the maximum of {what}: {} in flight, {:.0}/s", point.n, point.rate);
+            let doing =
+                format!("searching the maximum of {what}: {} in flight, {:.0}/s", point.n, point.rate);
             progress.step(&doing, done, total);
             if stored.is_ok() {
                 stored = bench_ref.writer.curve_point(&point_row(series, shape, point));
@@ -315,12 +338,18 @@ impl Calibration<'_> {
                 figures[1].note = Some(old.map_or(note.clone(), |old| format!("{old}; {note}")));
             }
             LatencyBound::NotMetByOne { .. } => {
-                figures[0].note = Some(format!("even one read in flight takes longer than the limit of {limit}"));
+                figures[0].note =
+                    Some(format!("even one read in flight takes longer than the limit of {limit}"));
             }
         }
         let large_work = Work::Read { bytes: LARGE_BYTES, in_flight: large.n_best, shape };
         figures.push(Figure::new("read_mbps_max", "max 1 MiB reads", Unit::Megabytes, large_work));
-        figures.push(Figure::new("read_mbps_stream", "one stream of 1 MiB reads", Unit::Megabytes, Work::Stream));
+        figures.push(Figure::new(
+            "read_mbps_stream",
+            "one stream of 1 MiB reads",
+            Unit::Megabytes,
+            Work::Stream,
+        ));
         if let Some(write) = write {
             figures.push(Figure::new(
                 "write_iops_max",
@@ -334,7 +363,8 @@ impl Calibration<'_> {
     }
 
     fn redo_figures(&self) -> Vec<Figure> {
-        let calls = [(LogCall::Dsync, "O_DSYNC"), (LogCall::Fdatasync, "fdatasync"), (LogCall::Fua, "RWF_DSYNC")];
+        let calls =
+            [(LogCall::Dsync, "O_DSYNC"), (LogCall::Fdatasync, "fdatasync"), (LogCall::Fua, "RWF_DSYNC")];
         let smallest = self.subject.log_block_bytes;
         let mut figures = Vec::new();
         for bytes in [smallest, smallest.max(4096) * 4, smallest.max(4096) * 16] {

@@ -23,7 +23,10 @@ const FREE_SHARE_MAX: f64 = 0.8;
 pub fn choose_size(options: &Options) -> Result<Option<Bytes>, LabError> {
     let block = options.block.0;
     if !block.is_power_of_two() || !(512..=65536).contains(&block) {
-        return Err(LabError::Target(format!("--block {} is not a block size; type 4k, 8k, 16k …", options.block)));
+        return Err(LabError::Target(format!(
+            "--block {} is not a block size; type 4k, 8k, 16k …",
+            options.block
+        )));
     }
     let Target::Directory(directory) = &options.target else { return Ok(None) };
     let free = io::prepare::free_space(directory)?;
@@ -64,7 +67,8 @@ pub fn subject(
         }
         Target::File(path) | Target::Device { path, destroy: false } => {
             let (direct, log_block_bytes) = direct(path, false, control)?;
-            let bytes = File::open(path, Access { read: true, write: false, direct: false, dsync: false })?.size()?;
+            let bytes =
+                File::open(path, Access { read: true, write: false, direct: false, dsync: false })?.size()?;
             let end = options.size.map_or(bytes, |s| s.0.min(bytes));
             let end = end - end % u64::from(super::LARGE_BYTES);
             if end < SIZE_MIN.0 {
@@ -84,7 +88,9 @@ pub fn subject(
                 log_block_bytes,
             })
         }
-        Target::Device { path, destroy: true } => destroyed_device(path, options, block_bytes, bench, control),
+        Target::Device { path, destroy: true } => {
+            destroyed_device(path, options, block_bytes, bench, control)
+        }
     }
 }
 
@@ -111,16 +117,25 @@ fn destroyed_device(
     }
     let whole = end + REDO_BYTES;
     let seed = bench.seed;
-    let written = io::prepare::write_stamped(&file, whole, block_bytes, DATA_FILE_ID, seed, &mut |done, total| {
-        bench.step(control, &format!("overwriting {} of {}", Bytes(done), Bytes(total)));
-        !control.cancelled()
-    });
+    let written =
+        io::prepare::write_stamped(&file, whole, block_bytes, DATA_FILE_ID, seed, &mut |done, total| {
+            bench.step(control, &format!("overwriting {} of {}", Bytes(done), Bytes(total)));
+            !control.cancelled()
+        });
     if control.cancelled() {
         return Err(LabError::Cancelled);
     }
     written?;
     let redo = Some((path.to_owned(), end..whole));
-    Ok(Subject { data: path.to_owned(), span: 0..end, redo, stamped: true, direct, block_bytes, log_block_bytes })
+    Ok(Subject {
+        data: path.to_owned(),
+        span: 0..end,
+        redo,
+        stamped: true,
+        direct,
+        block_bytes,
+        log_block_bytes,
+    })
 }
 
 fn write(
@@ -139,10 +154,11 @@ fn write(
 
 /// Whether direct I/O really works here, and the log block that it needs.
 fn direct(path: &Path, write: bool, control: &mut Control<'_>) -> Result<(bool, u32), LabError> {
-    let opened = File::open(path, Access { read: true, write, direct: true, dsync: false }).and_then(|file| {
-        file.probe_direct()?;
-        Ok(file.alignment().length)
-    });
+    let opened =
+        File::open(path, Access { read: true, write, direct: true, dsync: false }).and_then(|file| {
+            file.probe_direct()?;
+            Ok(file.alignment().length)
+        });
     match opened {
         Ok(length) => Ok((true, length.max(4096))),
         Err(error @ (IoError::DirectRefusedAtOpen { .. } | IoError::DirectRefusedAtTransfer { .. })) => {
@@ -170,7 +186,8 @@ pub fn page_cache_read_ns(subject: &Subject) -> Option<f64> {
         in_flight: 1,
         shape: Shape { api: Api::Threads, threads: 1 },
     };
-    let trial =
-        small.run(work, Nanos::millis(100), Nanos::millis(100), units::Seed(1), &AtomicBool::new(false)).ok()?;
+    let trial = small
+        .run(work, Nanos::millis(100), Nanos::millis(100), units::Seed(1), &AtomicBool::new(false))
+        .ok()?;
     (trial.ops > 0).then(|| trial.histogram.quantile(0.5) as f64)
 }

@@ -105,7 +105,9 @@ impl Work {
     /// Threads that issue them.
     pub fn threads(&self) -> u32 {
         match *self {
-            Self::Read { in_flight, shape, .. } | Self::Write { in_flight, shape } => shape.threads_for(in_flight),
+            Self::Read { in_flight, shape, .. } | Self::Write { in_flight, shape } => {
+                shape.threads_for(in_flight)
+            }
             Self::Stream | Self::Redo { .. } => 1,
             Self::Commit { sessions, .. } => sessions,
         }
@@ -190,7 +192,10 @@ impl Subject {
         let access = Access { read: true, write: true, direct, dsync: call == LogCall::Dsync };
         let file = Arc::new(File::open(&path, access)?);
         let block_bytes = self.log_block_bytes;
-        Log::open(LogFile { file, api: Api::Threads, call, region, block_bytes, write_bytes_max: 256 << 10 }, seed)
+        Log::open(
+            LogFile { file, api: Api::Threads, call, region, block_bytes, write_bytes_max: 256 << 10 },
+            seed,
+        )
     }
 }
 
@@ -217,7 +222,8 @@ impl Target for Curve<'_> {
         let began = clock::now();
         self.readings += 1;
         let (settle, measure) = (Nanos::secs(settle_seconds), Nanos::secs(seconds));
-        let trial = self.subject.run((self.work)(n), settle, measure, self.seed.part(self.readings), self.cancel)?;
+        let trial =
+            self.subject.run((self.work)(n), settle, measure, self.seed.part(self.readings), self.cancel)?;
         if self.cancel.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(LabError::Cancelled);
         }

@@ -107,10 +107,16 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
 fn check_options(options: &Options) -> Result<(), LabError> {
     let refuse = |text: String| Err(LabError::Target(text));
     if !(0.0..=1.0).contains(&options.read_share) {
-        return refuse(format!("--read-share {} is not a share; type a number from 0 to 1", options.read_share));
+        return refuse(format!(
+            "--read-share {} is not a share; type a number from 0 to 1",
+            options.read_share
+        ));
     }
     if !(0.0..=1.0).contains(&options.hit_ratio) {
-        return refuse(format!("--hit-ratio {} is not a ratio; type a number from 0 to 1", options.hit_ratio));
+        return refuse(format!(
+            "--hit-ratio {} is not a ratio; type a number from 0 to 1",
+            options.hit_ratio
+        ));
     }
     if !(0.2..=1440.0).contains(&options.minutes) {
         return refuse(format!("--minutes {} is out of range; type 0.2 to 1440", options.minutes));
@@ -379,7 +385,9 @@ impl<'o> Comparison<'o> {
     }
 
     fn conclude(&self, ids: &[i64], proof: &proof::Proof, bench: &mut Bench) -> Result<(), LabError> {
-        for (index, checks) in proof.checks(self.options.sessions, self.options.block.0).into_iter().enumerate() {
+        for (index, checks) in
+            proof.checks(self.options.sessions, self.options.block.0).into_iter().enumerate()
+        {
             let name = self.configurations[index].name();
             for (workload, check) in checks {
                 let subject = match workload {

@@ -73,7 +73,8 @@ impl Proof {
             .map(|(configuration, sums)| {
                 let mut checks = Vec::new();
                 if configuration.mode.asynchronous() {
-                    checks.push((None, really_asynchronous(configuration, &sums[Workload::Writers as usize])));
+                    checks
+                        .push((None, really_asynchronous(configuration, &sums[Workload::Writers as usize])));
                 }
                 for workload in Workload::ALL {
                     let sums = &sums[workload as usize];

@@ -81,7 +81,8 @@ impl Workload {
 
     /// Its description.
     pub fn about(self) -> About {
-        let about = |name, title, question, metric, headline| About { name, title, question, metric, headline };
+        let about =
+            |name, title, question, metric, headline| About { name, title, question, metric, headline };
         match self {
             Self::ReadColdOne => about(
                 "read-cold-1",
@@ -168,7 +169,11 @@ impl Workload {
     pub fn reads_only(self) -> bool {
         matches!(
             self,
-            Self::ReadColdOne | Self::ReadCold | Self::ReadCached | Self::GrowthScanCold | Self::GrowthScanWarm
+            Self::ReadColdOne
+                | Self::ReadCold
+                | Self::ReadCached
+                | Self::GrowthScanCold
+                | Self::GrowthScanWarm
         )
     }
 
@@ -298,7 +303,10 @@ impl Visit<'_> {
     fn growth_write(&self) -> Result<Trial, LabError> {
         match std::fs::remove_file(&self.files.growth) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(LabError::Target(format!("cannot remove our own {}: {error}", self.files.growth.display())));
+                return Err(LabError::Target(format!(
+                    "cannot remove our own {}: {error}",
+                    self.files.growth.display()
+                )));
             }
             _ => {}
         }

@@ -60,8 +60,7 @@ impl Bulk {
         cancel: &AtomicBool,
         fill: &mut dyn FnMut(&mut dyn Queue, u32, u64),
     ) -> Result<Trial, LabError> {
-        let options =
-            io::QueueOptions::new(self.depth, self.request_bytes, vec![file.clone()]);
+        let options = io::QueueOptions::new(self.depth, self.request_bytes, vec![file.clone()]);
         let mut queue = io::open_queue(self.api, options)?;
         let mut pass = Pass::new(self, clock::now());
         let mut free: Vec<u32> = (0..self.depth).collect();
@@ -69,7 +68,9 @@ impl Bulk {
         let count = self.total_bytes / u64::from(self.request_bytes);
         let mut next = 0;
         while pass.completed < count && !cancel.load(Ordering::Relaxed) {
-            while next < count && let Some(slot) = free.pop() {
+            while next < count
+                && let Some(slot) = free.pop()
+            {
                 let offset = next * u64::from(self.request_bytes);
                 fill(queue.as_mut(), slot, offset);
                 pass.began[slot as usize] = (clock::now(), offset);

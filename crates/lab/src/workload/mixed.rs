@@ -204,8 +204,7 @@ fn database_writer(
     stop: &AtomicBool,
     moved: &AtomicU64,
 ) -> Result<(), LabError> {
-    let options =
-        QueueOptions::new(mixed.batch, mixed.block_bytes, vec![mixed.file.clone()]);
+    let options = QueueOptions::new(mixed.batch, mixed.block_bytes, vec![mixed.file.clone()]);
     let mut queue = io::open_queue(mixed.api, options)?;
     let stamper = Stamper::new(mixed.seed.part(1_000 + u64::from(index)));
     let (mut batch, mut done) = (Vec::new(), Vec::new());

@@ -63,7 +63,8 @@ fn acknowledged_commits_survive_a_crash() {
 fn a_lying_disk_is_seen_after_the_crash() {
     let lost = (0..8).any(|seed| {
         let disk = Arc::new(LyingDisk::new(REGION, Promises::default()));
-        let written = commit_some(log_on(disk.clone(), LogCall::Fdatasync)).expect("it says that all is well");
+        let written =
+            commit_some(log_on(disk.clone(), LogCall::Fdatasync)).expect("it says that all is well");
         disk.crash(Seed(seed));
         intact_blocks(&*disk) * u64::from(BLOCK) < written
     });

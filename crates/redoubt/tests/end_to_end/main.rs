@@ -1,0 +1,14 @@
+//! The binary as a user meets it: what it prints, what it refuses, what it leaves behind.
+//!
+//! Every test starts the real program in a home and a directory of its own ([`stage`]). Nothing here judges how fast
+//! something is: measuring is for the benchmarks.
+#![forbid(unsafe_code)]
+
+mod collapse;
+mod fuse;
+mod guide;
+mod page;
+mod refusals;
+mod runs;
+mod stage;
+mod stop;
