@@ -1,4 +1,5 @@
-//! Writes the reports of the test fixtures into a directory, to be looked at: `cargo run -p report --example fixtures -- DIR`.
+//! Writes reports into a directory, to be looked at: of the test fixtures, or of the records that are named.
+//! `cargo run -p report --example fixtures -- DIR [RECORD…]`
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -18,6 +19,13 @@ fn main() {
         let text = report::terminal(records, 80, false).expect("text");
         std::fs::write(directory.join(format!("{name}.txt")), text).expect("write");
     };
+    let named: Vec<record::Reader> = std::env::args()
+        .skip(2)
+        .map(|path| record::Reader::open(std::path::Path::new(&path)).expect("a record"))
+        .collect();
+    if !named.is_empty() {
+        return write("report", &named);
+    }
     let compare = |name: &str, story: support::comparison::Story| {
         write(name, &[support::comparison::record(&records, name, &story)]);
     };

@@ -3,7 +3,7 @@
 use crate::model::compare::{Cell, Comparison, Workload};
 use crate::model::curve::{Curve, Point};
 use crate::model::doubts::{Doubts, Marks};
-use crate::model::mix::BreakEven;
+use crate::model::mix::Pays;
 use crate::model::side::{Side, letter};
 use crate::model::weighted::Mix;
 use crate::model::{Figure, Model, sentence};
@@ -153,10 +153,9 @@ fn cell(name: &str, cell: &Cell) -> Value {
 }
 
 fn mix(c: &Comparison, m: &Mix) -> Value {
-    let point = |b: BreakEven| match b {
-        BreakEven::At(h) => json!(h),
-        BreakEven::Always => json!("always"),
-        BreakEven::Never => json!("never"),
+    let stretch = |pays: Pays| match pays {
+        Pays::Nowhere => Value::Null,
+        Pays::Between { from, to } => json!({ "from": from, "to": to }),
     };
     let mut value = workload(c, &m.workload);
     let i = &m.inputs;
@@ -173,8 +172,8 @@ fn mix(c: &Comparison, m: &Mix) -> Value {
         .map(|(c, b)| (c.name.clone(), b.map_or(Value::Null, |b| json!(b.to_string()))))
         .collect::<record::json::Map<_, _>>()
         .into();
-    value["break_even_hit_ratio"] = json!({ "value": point(m.break_even), "low": point(m.break_even_range.0),
-        "high": point(m.break_even_range.1), "by_hand": point(m.break_even_by_hand) });
+    value["pays_at_hit_ratios"] = json!({ "estimate": stretch(m.pays), "low": stretch(m.pays_range.0),
+        "high": stretch(m.pays_range.1), "by_hand": stretch(m.pays_by_hand) });
     value["page_cache_break_even"] = json!(m.page_cache_break_even);
     value["curve"] =
         m.curve.iter().map(|(h, i)| json!([h, number(i.value), number(i.low), number(i.high)])).collect();

@@ -5,7 +5,7 @@ mod support;
 use record::json::{self, Value};
 use record::{CheckRow, Reader, Writer};
 use report::model::Model;
-use report::model::mix::BreakEven;
+use report::model::mix::Pays;
 use stats::verdict::Verdict;
 use support::{calibration, comparison};
 
@@ -26,7 +26,7 @@ fn a_clear_winner_is_named_with_interval_break_even_and_bottleneck() {
     let decision = mix.workload.cells[mix.leader].decision.as_ref().expect("decision");
     assert_eq!(decision.verdict, Verdict::Better);
     assert!(decision.ratio.low > 1.0 && decision.ratio.low <= decision.ratio.value);
-    let BreakEven::At(h) = mix.break_even else { panic!("{:?}", mix.break_even) };
+    let Pays::Between { from: None, to: Some(h) } = mix.pays else { panic!("{:?}", mix.pays) };
     assert!(h > mix.inputs.hit_ratio && h < 1.0, "{h}");
     let said = format!("{} {}", model.answer.headline, model.answer.more.join(" "));
     for part in ["For your mix, ", "%", "It pays", "The limit of mode none is "] {
@@ -192,7 +192,7 @@ fn json_carries_what_the_page_says() {
     let mix = &value["comparison"]["mix"];
     assert_eq!(mix["cells"].as_array().map(Vec::len), Some(8));
     assert_eq!(mix["cells"][6]["verdict"], "better");
-    assert!(mix["break_even_hit_ratio"]["value"].as_f64().is_some_and(|h| h > 0.9), "{mix}");
+    assert!(mix["pays_at_hit_ratios"]["estimate"]["to"].as_f64().is_some_and(|h| h > 0.9), "{mix}");
     assert_eq!(value["comparison"]["workloads"].as_array().map(Vec::len), Some(10));
     assert!(
         value["doubts"]["notes"].as_array().is_some_and(|notes| notes.iter().any(|n| n["check"] == "X1"))

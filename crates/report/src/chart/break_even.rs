@@ -13,8 +13,8 @@ pub struct BreakEvenChart<'a> {
     pub curve: Vec<(f64, f64, f64, f64)>,
     /// The other configurations: name, hit ratio and speed-up.
     pub others: Vec<(&'a str, &'a [(f64, f64)])>,
-    /// Where it stops paying.
-    pub break_even: Option<f64>,
+    /// Where it begins or ceases to pay.
+    pub break_even: Vec<f64>,
     /// Hit ratio and speed-up of the user's database.
     pub you: (f64, f64),
     /// Margin that pays, 0.03.
@@ -102,7 +102,7 @@ impl BreakEvenChart<'_> {
         let side = if you.0 > WIDTH - RIGHT - 150.0 { Anchor::End } else { Anchor::Start };
         let shift = if side == Anchor::Start { 10.0 } else { -10.0 };
         svg.text("label", (you.0 + shift, you.1 - 9.0), side, &text);
-        if let Some(h) = self.break_even {
+        for h in self.break_even.iter().copied() {
             let at = (x.place_inside(misses(h)), y.place(1.0 + self.delta));
             svg.line("drop", at, (at.0, foot));
             svg.mark(
@@ -143,13 +143,12 @@ impl BreakEvenChart<'_> {
     }
 
     fn description(&self) -> String {
-        let even = match self.break_even {
-            Some(h) => format!(
-                "it falls below the margin of {} at {}",
-                words::percent(self.delta),
-                words::percent(h)
-            ),
-            None => format!("it does not cross the margin of {}", words::percent(self.delta)),
+        let points: Vec<String> = self.break_even.iter().map(|h| words::percent(*h)).collect();
+        let margin = words::percent(self.delta);
+        let even = if points.is_empty() {
+            format!("it does not cross the margin of {margin}")
+        } else {
+            format!("it crosses the margin of {margin} at {}", words::list(&points))
         };
         format!("At your {} it is {} ×; {even}.", words::percent(self.you.0), words::ratio(self.you.1))
     }

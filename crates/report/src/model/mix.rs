@@ -175,38 +175,48 @@ impl Inputs {
     }
 }
 
-/// Where a falling curve of speed-ups crosses `threshold`, going from hit ratio 0 to `hit_max`.
+/// At which hit ratios it pays.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum BreakEven {
-    /// It pays below this hit ratio.
-    At(f64),
-    /// It pays at every hit ratio up to `hit_max`.
-    Always,
-    /// It pays at none.
-    Never,
+pub enum Pays {
+    /// At none.
+    Nowhere,
+    /// From and to; `None` is the end of the curve.
+    Between {
+        /// Above this one.
+        from: Option<f64>,
+        /// Below this one.
+        to: Option<f64>,
+    },
 }
 
-/// Largest hit ratio at which the speed-up still reaches `threshold`: the first crossing above `hit`, where the user's
-/// database is, or the last one below it when it does not pay there.
+/// The stretch of hit ratios in which the speed-up reaches `threshold`: the one that holds `hit`, where the user's database
+/// is, else the nearest.
 ///
 /// `curve`: hit ratio and speed-up, ascending. Between two points both the speed-up and the miss ratio are taken as straight
-/// on log scales; with 70 points the crossing is right to about 0.2 % of the misses.
-pub fn break_even(curve: &[(f64, f64)], threshold: f64, hit: f64) -> BreakEven {
-    let pays = |point: &(f64, f64)| point.1 >= threshold;
-    let falls = curve.windows(2).filter(|pair| pays(&pair[0]) && !pays(&pair[1]));
-    let crossings: Vec<f64> = falls.map(|pair| crossing(pair[0], pair[1], threshold)).collect();
-    let nearest = curve.iter().min_by(|a, b| (a.0 - hit).abs().total_cmp(&(b.0 - hit).abs()));
-    let pays_here = nearest.is_some_and(pays);
-    let chosen = if pays_here {
-        crossings.iter().find(|h| **h >= hit)
-    } else {
-        crossings.iter().rfind(|h| **h <= hit)
-    };
-    match (chosen, pays_here) {
-        (Some(h), _) => BreakEven::At(*h),
-        (None, true) => BreakEven::Always,
-        (None, false) => BreakEven::Never,
+/// on log scales; with 70 points a crossing is right to about 0.2 % of the misses.
+pub fn where_it_pays(curve: &[(f64, f64)], threshold: f64, hit: f64) -> Pays {
+    let mut stretches: Vec<(Option<f64>, Option<f64>)> = Vec::new();
+    let mut open = curve.first().filter(|p| p.1 >= threshold).map(|_| None);
+    for pair in curve.windows(2) {
+        match (pair[0].1 >= threshold, pair[1].1 >= threshold) {
+            (false, true) => open = Some(Some(crossing(pair[0], pair[1], threshold))),
+            (true, false) => {
+                stretches.push((open.take().flatten(), Some(crossing(pair[0], pair[1], threshold))));
+            }
+            _ => {}
+        }
     }
+    if let Some(from) = open {
+        stretches.push((from, None));
+    }
+    let outside = |(from, to): &(Option<f64>, Option<f64>)| {
+        let misses = |h: f64| (1.0 - h).ln();
+        let below = from.map_or(0.0, |from| misses(hit) - misses(from));
+        let above = to.map_or(0.0, |to| misses(to) - misses(hit));
+        below.max(above).max(0.0)
+    };
+    let nearest = stretches.into_iter().min_by(|a, b| outside(a).total_cmp(&outside(b)));
+    nearest.map_or(Pays::Nowhere, |(from, to)| Pays::Between { from, to })
 }
 
 fn crossing(a: (f64, f64), b: (f64, f64), threshold: f64) -> f64 {
@@ -288,10 +298,26 @@ mod tests {
         let curve = |speed: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
             hits(72, 0.9999, 0.9).into_iter().map(|h| (h, speed(h))).collect()
         };
-        let BreakEven::At(h) = break_even(&curve(&speed), 1.03, 0.9) else { panic!("crosses") };
+        let Pays::Between { from: None, to: Some(h) } = where_it_pays(&curve(&speed), 1.03, 0.9) else {
+            panic!("falls through the margin once")
+        };
         assert!(((1.0 - h) / (1.0 - exact) - 1.0).abs() < 2e-3, "{h} {exact}");
-        assert_eq!(break_even(&curve(&|_| 1.01), 1.03, 0.9), BreakEven::Never);
-        assert_eq!(break_even(&curve(&|_| 1.5), 1.03, 0.9), BreakEven::Always);
+        assert_eq!(where_it_pays(&curve(&|_| 1.01), 1.03, 0.9), Pays::Nowhere);
+        assert_eq!(where_it_pays(&curve(&|_| 1.5), 1.03, 0.9), Pays::Between { from: None, to: None });
+        // A faster log with slower reads pays where there are few reads.
+        let Pays::Between { from: Some(from), to: None } = where_it_pays(&curve(&|h| 0.5 + h), 1.03, 0.9)
+        else {
+            panic!("rises through the margin once")
+        };
+        assert!((from - 0.53).abs() < 0.01, "{from}");
+        // Of two stretches, the one at the user's hit ratio.
+        let twice = [(0.0, 1.2), (0.5, 1.0), (0.8, 1.0), (0.9, 1.2), (0.95, 1.2), (0.99, 1.0)];
+        for (hit, left) in [(0.1, true), (0.55, true), (0.79, false), (0.92, false), (0.999, false)] {
+            let Pays::Between { from, to: Some(_) } = where_it_pays(&twice, 1.03, hit) else {
+                panic!("{hit}")
+            };
+            assert_eq!(from.is_none(), left, "{hit}");
+        }
     }
 
     #[test]

@@ -152,6 +152,14 @@ impl Model {
         model
     }
 
+    /// The steady-state class that most figures have: said once instead of beside each of them.
+    pub fn steady_of_most(&self) -> Option<&str> {
+        let all: Vec<&str> = self.figures.iter().filter_map(|f| f.steady.as_deref()).collect();
+        let count = |class: &str| all.iter().filter(|other| **other == class).count();
+        let most = all.iter().copied().max_by_key(|class| count(class))?;
+        (count(most) * 2 > self.figures.len()).then_some(most)
+    }
+
     /// The figure of that key.
     pub fn figure(&self, key: &str) -> Option<&Figure> {
         self.figures.iter().find(|f| f.key == key)

@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::compare::{Comparison, Workload};
-use super::mix::BreakEven;
+use super::mix::Pays;
 use super::weighted::Mix;
 use super::{Figure, curve::Curve};
 use crate::words;
@@ -229,12 +229,12 @@ fn of_mix(comparison: &Comparison, mix: &Mix) -> Answer {
             format!("For your mix, nothing beats {baseline}: no gain beyond {margin} is to be had.")
         }
         Some(d) => {
-            let (low, high) = (d.ratio.low, d.ratio.high);
+            let interval = words::ratio_interval(d.ratio.low, d.ratio.high);
             more.push(format!("{}.", words::capital(&not_decided(comparison, workload, &groups.unknown))));
+            let place = if d.ratio.value > 1.0 { "is ahead with" } else { "comes nearest with" };
             format!(
-                "For your mix, nothing is shown to beat {baseline} yet; {leader} is ahead with {} × {}.",
-                words::ratio(d.ratio.value),
-                words::ratio_interval(low, high)
+                "For your mix, nothing is shown to beat {baseline} yet; {leader} {place} {} × {interval}.",
+                words::ratio(d.ratio.value)
             )
         }
         None => "For your mix, there is no verdict.".into(),
@@ -257,17 +257,17 @@ fn decided(workload: &Workload) -> usize {
 fn pays(mix: &Mix, leader: &str, gain: f64) -> String {
     let margin = words::percent(mix.delta);
     let yours = words::percent(mix.inputs.hit_ratio);
-    match mix.break_even {
-        BreakEven::Never => {
+    match mix.pays {
+        Pays::Nowhere => {
             format!("That is less than the {margin} that pay; {leader} reaches them at no hit ratio.")
         }
         _ if gain < 1.0 + mix.delta => {
             format!(
                 "At your hit ratio of {yours} that is less than the {margin} that pay; it pays {}.",
-                mix.pays()
+                mix.where_it_pays()
             )
         }
-        _ => format!("It pays (≥ {margin}) {}; yours is {yours}.", mix.pays()),
+        _ => format!("It pays (≥ {margin}) {}; yours is {yours}.", mix.where_it_pays()),
     }
 }
 

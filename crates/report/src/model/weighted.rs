@@ -6,7 +6,7 @@
 use super::compare::{Cell, Comparison, Workload, common_blocks};
 use super::doubts::Marks;
 use super::evidence::Evidence;
-use super::mix::{BreakEven, Curve, Inputs, Measured, Part, break_even, hits};
+use super::mix::{Curve, Inputs, Measured, Part, Pays, hits, where_it_pays};
 use crate::words;
 use record::json::Value;
 use stats::interval::{self, Interval};
@@ -41,11 +41,11 @@ pub struct Mix {
     /// The others' speed-ups: configuration, points.
     pub others: Vec<(usize, Vec<(f64, f64)>)>,
     /// Up to which hit ratio the leader pays.
-    pub break_even: BreakEven,
+    pub pays: Pays,
     /// The same for the lower and upper end of the interval.
-    pub break_even_range: (BreakEven, BreakEven),
+    pub pays_range: (Pays, Pays),
     /// The same by hand: one session, latencies only (docs/method.md, 8.2, first level).
-    pub break_even_by_hand: BreakEven,
+    pub pays_by_hand: Pays,
     /// Page-cache share of the misses below which a direct leader pays on read latency (second level).
     pub page_cache_break_even: Option<f64>,
     /// What moves the verdict, strongest first.
@@ -99,7 +99,7 @@ pub fn mix(evidence: &Evidence, comparison: &Comparison) -> Result<Mix, String> 
         grid.iter().filter_map(|h| Some((*h, pair.interval(&inputs.at(*h))?))).collect();
     let cross = |value: &dyn Fn(&Interval) -> f64| {
         let points: Vec<(f64, f64)> = curve.iter().map(|(h, i)| (*h, value(i))).collect();
-        break_even(&points, threshold, inputs.hit_ratio)
+        where_it_pays(&points, threshold, inputs.hit_ratio)
     };
     let by_hand: Vec<(f64, f64)> = grid.iter().map(|h| (*h, pair.by_hand(&inputs.at(*h)))).collect();
     let bottlenecks =
@@ -112,9 +112,9 @@ pub fn mix(evidence: &Evidence, comparison: &Comparison) -> Result<Mix, String> 
         })
         .collect();
     Ok(Mix {
-        break_even: cross(&|i| i.value),
-        break_even_range: (cross(&|i| i.low), cross(&|i| i.high)),
-        break_even_by_hand: break_even(&by_hand, threshold, inputs.hit_ratio),
+        pays: cross(&|i| i.value),
+        pays_range: (cross(&|i| i.low), cross(&|i| i.high)),
+        pays_by_hand: where_it_pays(&by_hand, threshold, inputs.hit_ratio),
         page_cache_break_even: page_cache_break_even(comparison, leader, &pair),
         sensitivity: sensitivity(&inputs, &pair, threshold),
         delta: comparison.rule.delta,
@@ -374,25 +374,49 @@ fn sensitivity(inputs: &Inputs, pair: &Pair, threshold: f64) -> Vec<Sensitivity>
 }
 
 impl Mix {
-    /// The break-even point in words: `below a buffer cache hit ratio of 99.3 % [99.1–99.5 %]`.
-    pub fn pays(&self) -> String {
-        match self.break_even {
-            BreakEven::Always => format!("at any buffer cache hit ratio up to {}", words::percent(HIT_MAX)),
-            BreakEven::Never => "at no buffer cache hit ratio".into(),
-            BreakEven::At(h) => {
-                let end = |b: BreakEven| match b {
-                    BreakEven::At(h) => words::percent(h),
-                    BreakEven::Always => format!("above {}", words::percent(HIT_MAX)),
-                    BreakEven::Never => "nowhere".into(),
-                };
-                let (low, high) = self.break_even_range;
+    /// Where it pays, in words: `below a buffer cache hit ratio of 99.3 % [99.1 % to 99.5 %]`.
+    pub fn where_it_pays(&self) -> String {
+        let (low, high) = self.pays_range;
+        let end = |pays: Pays, from_side: bool| match pays {
+            Pays::Nowhere => "nowhere".to_owned(),
+            Pays::Between { from, to } => match (from_side, from, to) {
+                (true, Some(h), _) | (false, _, Some(h)) => words::percent(h),
+                (true, None, _) => words::percent(0.0),
+                (false, _, None) => format!("above {}", words::percent(HIT_MAX)),
+            },
+        };
+        match self.pays {
+            Pays::Nowhere => "at no buffer cache hit ratio".into(),
+            Pays::Between { from: None, to: None } => {
+                format!("at any buffer cache hit ratio up to {}", words::percent(HIT_MAX))
+            }
+            Pays::Between { from: None, to: Some(h) } => format!(
+                "below a buffer cache hit ratio of {} [{} to {}]",
+                words::percent(h),
+                end(low, false),
+                end(high, false)
+            ),
+            Pays::Between { from: Some(h), to: None } => format!(
+                "above a buffer cache hit ratio of {} [{} to {}]",
+                words::percent(h),
+                end(high, true),
+                end(low, true)
+            ),
+            Pays::Between { from: Some(from), to: Some(to) } => {
                 format!(
-                    "below a buffer cache hit ratio of {} [{} to {}]",
-                    words::percent(h),
-                    end(low),
-                    end(high)
+                    "between buffer cache hit ratios of {} and {}",
+                    words::percent(from),
+                    words::percent(to)
                 )
             }
+        }
+    }
+
+    /// The hit ratios at which it begins or ceases to pay.
+    pub fn break_even(&self) -> Vec<f64> {
+        match self.pays {
+            Pays::Nowhere => Vec::new(),
+            Pays::Between { from, to } => from.into_iter().chain(to).collect(),
         }
     }
 }

@@ -111,6 +111,9 @@ fn figures(model: &Model) -> String {
     let peak =
         extent(shapes.iter().flatten().flat_map(|s| s.steps.iter().map(|step| step.2))).map_or(1.0, |e| e.1);
     let level = model.figures.iter().find_map(|f| f.level).unwrap_or(0.95);
+    let usual = model.steady_of_most();
+    let steady = usual
+        .map_or_else(String::new, |u| format!(" Steady state, where nothing else is said: {}.", escape(u)));
     let mut rows = String::new();
     let mut unit = "";
     for (figure, shape) in model.figures.iter().zip(&shapes) {
@@ -122,6 +125,7 @@ fn figures(model: &Model) -> String {
         let p99 = figure.latency_p99_ns.map_or_else(String::new, words::latency);
         rows.push_str(&row(
             figure,
+            usual,
             &cell::latency(&scale, TICKS, drawn.as_ref(), peak, &format!("99th percentile {p99}")),
             &p99,
         ));
@@ -129,7 +133,7 @@ fn figures(model: &Model) -> String {
     format!(
         concat!(
             "<section id=\"figures\">\n<h2>Figures</h2>\n<p class=\"note\">Measured again on fresh data at their operating points; {level} ",
-            "intervals. Latency: the shape of all latencies on one log axis; the stroke is the median, the dot the 99th percentile.</p>\n",
+            "intervals. Latency: the shape of all latencies on one log axis; the stroke is the median, the dot the 99th percentile.{steady}</p>\n",
             "<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:31%\"><col style=\"width:9%\">",
             "<col style=\"width:15%\"><col style=\"width:20%\"><col style=\"width:7.5%\"><col style=\"width:7.5%\">",
             "<col style=\"width:10%\"></colgroup>\n<thead><tr><th></th><th scope=\"col\">figure</th><th class=\"text\" ",
@@ -137,12 +141,13 @@ fn figures(model: &Model) -> String {
             "<th scope=\"col\">in flight,<br>threads</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n"
         ),
         level = words::percent(level),
+        steady = steady,
         axis = cell::axis(&scale, cell::LATENCY_WIDTH, TICKS, words::latency_short),
         rows = rows,
     )
 }
 
-fn row(figure: &Figure, drawn: &str, p99: &str) -> String {
+fn row(figure: &Figure, usual: Option<&str>, drawn: &str, p99: &str) -> String {
     let withdrawn = figure.marks.withdrawn.is_some();
     let interval = match (&figure.marks.withdrawn, figure.interval) {
         (Some(_), _) => "withdrawn".into(),
@@ -154,7 +159,7 @@ fn row(figure: &Figure, drawn: &str, p99: &str) -> String {
         (Some(n), None) => n.to_string(),
         _ => String::new(),
     };
-    let steady = figure.steady.as_deref().filter(|s| !s.eq_ignore_ascii_case("flat"));
+    let steady = figure.steady.as_deref().filter(|class| Some(*class) != usual);
     let because = figure.marks.withdrawn.as_deref();
     let beside: Vec<&str> = figure.note.as_deref().into_iter().chain(steady).chain(because).collect();
     let beside = if beside.is_empty() {

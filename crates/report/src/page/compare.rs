@@ -5,7 +5,7 @@ use crate::chart::break_even::BreakEvenChart;
 use crate::chart::cell::{self, Latency};
 use crate::chart::{Scale, escape, extent};
 use crate::model::compare::{Cell, Comparison, Workload};
-use crate::model::mix::BreakEven;
+use crate::model::mix::Pays;
 use crate::model::sentence;
 use crate::model::weighted::Mix;
 use crate::words;
@@ -297,10 +297,7 @@ fn break_even(comparison: &Comparison, mix: &Mix) -> String {
             .iter()
             .map(|(i, points)| (comparison.configurations[*i].name.as_str(), points.as_slice()))
             .collect(),
-        break_even: match mix.break_even {
-            BreakEven::At(h) => Some(h),
-            BreakEven::Always | BreakEven::Never => None,
-        },
+        break_even: mix.break_even(),
         you: (mix.inputs.hit_ratio, here),
         delta: mix.delta,
     };
@@ -329,10 +326,14 @@ fn assumptions(comparison: &Comparison, mix: &Mix) -> String {
     );
     let items: String = mix.assumptions.iter().map(|a| format!("<li>{}</li>\n", escape(a))).collect();
     out.push_str(&format!("<p class=\"note\">Assumed:</p>\n<ul class=\"note\">\n{items}</ul>\n"));
-    let hand = match mix.break_even_by_hand {
-        BreakEven::At(h) => format!("the break-even is {}", words::percent(h)),
-        BreakEven::Always => "it always pays".into(),
-        BreakEven::Never => "it never pays".into(),
+    let hand = match mix.pays_by_hand {
+        Pays::Nowhere => "it pays nowhere".into(),
+        Pays::Between { from: None, to: None } => "it always pays".into(),
+        Pays::Between { from: None, to: Some(h) } => format!("it pays below {}", words::percent(h)),
+        Pays::Between { from: Some(h), to: None } => format!("it pays above {}", words::percent(h)),
+        Pays::Between { from: Some(from), to: Some(to) } => {
+            format!("it pays between {} and {}", words::percent(from), words::percent(to))
+        }
     };
     out.push_str(&format!("<p class=\"note\">By hand, for one session, from latencies alone: {hand}.</p>\n"));
     if let Some(share) = mix.page_cache_break_even {

@@ -42,6 +42,7 @@ fn figures(page: Page, model: &Model) -> String {
     );
     out.push_str(&page.paint.dim(head.trim_end()));
     out.push('\n');
+    let usual = model.steady_of_most();
     let mut unit = "";
     for figure in &model.figures {
         if figure.unit != unit {
@@ -49,7 +50,10 @@ fn figures(page: Page, model: &Model) -> String {
             out.push_str(&page.paint.dim(unit));
             out.push('\n');
         }
-        out.push_str(&row(page, figure, label, interval_width, extra));
+        out.push_str(&row(page, figure, usual, label, interval_width, extra));
+    }
+    if let Some(usual) = usual {
+        out.push_str(&page.dim_fold(&format!("Steady state, where nothing else is said: {usual}."), "", 2));
     }
     out
 }
@@ -61,7 +65,14 @@ fn interval(figure: &Figure) -> String {
     figure.interval.map_or_else(String::new, |(low, high)| words::amount_interval(low, high))
 }
 
-fn row(page: Page, figure: &Figure, label: usize, interval_width: usize, extra: bool) -> String {
+fn row(
+    page: Page,
+    figure: &Figure,
+    usual: Option<&str>,
+    label: usize,
+    interval_width: usize,
+    extra: bool,
+) -> String {
     let latency = |ns: Option<f64>| right(&ns.map_or_else(String::new, words::latency), LATENCY);
     let notes = words::superscripts(&figure.marks.notes);
     let name = format!("{}{notes}", left(&figure.label, label.saturating_sub(width(&notes))).trim_end());
@@ -83,7 +94,7 @@ fn row(page: Page, figure: &Figure, label: usize, interval_width: usize, extra: 
     );
     let mut out = if withdrawn { page.paint.dim(line.trim_end()) } else { line.trim_end().to_owned() };
     out.push('\n');
-    let steady = figure.steady.as_deref().filter(|s| !s.eq_ignore_ascii_case("flat"));
+    let steady = figure.steady.as_deref().filter(|class| Some(*class) != usual);
     let beside: Vec<&str> = figure.note.as_deref().into_iter().chain(steady).collect();
     if !beside.is_empty() {
         out.push_str(&page.dim_fold(&beside.join("; "), "  ", 2));

@@ -5,7 +5,6 @@ use super::plot::{self, Mark, Plot};
 use super::style::{cut, left, right, sign, width};
 use crate::chart::{Scale, extent};
 use crate::model::compare::{Cell, Comparison, Workload};
-use crate::model::mix::BreakEven;
 use crate::model::sentence;
 use crate::model::weighted::{HIT_MAX, Mix};
 use crate::words;
@@ -115,7 +114,7 @@ fn break_even(page: Page, comparison: &Comparison, mix: &Mix) -> String {
     let here = mix.workload.cells[mix.leader].decision.as_ref().map_or(1.0, |d| d.ratio.value);
     let mut marks = vec![Mark { at: (misses(mix.inputs.hit_ratio.min(HIT_MAX)), here), sign: '●' }];
     let mut legend = format!("● you: {} × at {}", words::ratio(here), words::percent(mix.inputs.hit_ratio));
-    if let BreakEven::At(h) = mix.break_even {
+    for h in mix.break_even() {
         marks.push(Mark { at: (misses(h), 1.0 + mix.delta), sign: '◆' });
         legend.push_str(&format!("   ◆ break-even: {}", words::percent(h)));
     }

@@ -113,7 +113,7 @@ impl Plot<'_> {
             canvas.mark(px, py, mark.sign);
         }
         let mut left_labels = vec![String::new(); rows];
-        for tick in y.ticks(rows / 3) {
+        for tick in y.ticks(rows / 2) {
             let row = (y.place_inside(tick).round() as usize / 4).min(rows - 1);
             left_labels[row] = (self.y_label)(tick);
         }
