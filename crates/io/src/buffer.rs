@@ -26,7 +26,7 @@ impl Buffer {
     /// # Errors
     /// [`IoError::NoMemory`].
     pub fn new(bytes: usize) -> Result<Self, IoError> {
-        let huge = bytes >= HUGE_PAGE / 2;
+        let huge = bytes >= HUGE_PAGE / 16;
         let unit = if huge { HUGE_PAGE } else { PAGE };
         let mapped_bytes = bytes.max(1).next_multiple_of(unit);
         let start = if huge { map_huge(mapped_bytes) } else { map(mapped_bytes, libc::MAP_POPULATE) }

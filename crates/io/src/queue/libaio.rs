@@ -4,7 +4,7 @@
 //! the counters show.
 
 use super::slots::{Slots, cut};
-use super::{Action, Completion, Queue, QueueCounters, QueueOptions, Request};
+use super::{Action, Completion, NAPS_MAX, Queue, QueueCounters, QueueOptions, Request};
 use crate::error::{IoError, last_errno};
 use crate::mode::Api;
 use rustix::fd::AsRawFd;
@@ -95,7 +95,6 @@ pub(super) struct LibaioQueue {
     events: Box<[Event]>,
     /// Completions that came while `submit` had to make room, or that the kernel refused at submit.
     early: Vec<(u64, i64)>,
-    patience: Nanos,
     counters: QueueCounters,
 }
 
@@ -115,7 +114,6 @@ impl LibaioQueue {
             pointers: Vec::with_capacity(depth),
             events: vec![Event::default(); depth].into(),
             early: Vec::with_capacity(depth),
-            patience: options.patience,
             counters: QueueCounters::default(),
         })
     }
@@ -153,6 +151,7 @@ impl LibaioQueue {
 
     /// Hands over all staged; what the kernel refuses one by one is completed with its error.
     fn submit_all(&mut self) -> Result<(), IoError> {
+        let mut naps = 0;
         loop {
             let left = self.slots.staged().len();
             if left == 0 {
@@ -174,8 +173,13 @@ impl LibaioQueue {
             match if result == 0 { libc::EAGAIN } else { last_errno() } {
                 libc::EINTR => {}
                 libc::EAGAIN if self.waited_for() < self.slots.in_flight() => self.collect_early()?,
-                libc::EAGAIN => clock::sleep(Nanos::millis(1)),
-                libc::EFAULT | libc::ENOSYS => return Err(broken("io_submit", last_errno())),
+                libc::EAGAIN if naps < NAPS_MAX => {
+                    naps += 1;
+                    clock::sleep(Nanos::millis(1));
+                }
+                errno @ (libc::EAGAIN | libc::EFAULT | libc::ENOSYS) => {
+                    return Err(broken("io_submit", errno));
+                }
                 errno => self.refuse_first(errno),
             }
         }
@@ -193,28 +197,23 @@ impl LibaioQueue {
     }
 
     fn collect_early(&mut self) -> Result<(), IoError> {
-        let count = self.get_events(1, None)?;
+        let count = self.get_events(1)?;
         self.early.extend(self.events[..count].iter().map(|event| (event.data, event.result)));
         Ok(())
     }
 
-    /// At least `min` events into `self.events`, or what is there after `timeout`.
-    fn get_events(&mut self, min: usize, timeout: Option<Nanos>) -> Result<usize, IoError> {
-        let span = timeout.map(|t| libc::timespec {
-            tv_sec: (t.0 / 1_000_000_000) as _,
-            tv_nsec: (t.0 % 1_000_000_000) as _,
-        });
+    /// Waits for `min` events and takes all that are there into `self.events`; an interrupted call may bring fewer.
+    fn get_events(&mut self, min: u32) -> Result<usize, IoError> {
         loop {
-            let span = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-            // SAFETY: `events` has room for its length, and `span` is null or outlives the call.
+            // SAFETY: `events` has room for its length; without a timeout the call waits for `min`, which may be 0.
             let result = unsafe {
                 libc::syscall(
                     libc::SYS_io_getevents,
                     self.context.0,
-                    min as libc::c_long,
+                    libc::c_long::from(min),
                     self.events.len() as libc::c_long,
                     self.events.as_mut_ptr(),
-                    span,
+                    std::ptr::null::<libc::timespec>(),
                 )
             };
             match result {
@@ -267,25 +266,19 @@ impl Queue for LibaioQueue {
 
     fn reap(&mut self, min: u32, done: &mut Vec<Completion>) -> Result<(), IoError> {
         self.counters.reap_calls += 1;
-        let mut min = self.slots.reachable(min).saturating_sub(self.waited_for());
+        let mut left = self.slots.reachable(min).saturating_sub(self.waited_for());
         for (user_data, result) in self.early.drain(..) {
             done.push(self.slots.complete(user_data, result));
         }
-        let mut impatient = self.patience.0 > 0 && min > 1;
         loop {
-            let timeout = match (min, impatient) {
-                (0, _) => Some(Nanos(0)),
-                (_, true) => Some(self.patience),
-                (_, false) => None,
-            };
-            let count = self.get_events(min as usize, timeout)?;
+            let count = self.get_events(left)?;
             for event in &self.events[..count] {
                 done.push(self.slots.complete(event.data, event.result));
             }
-            if count > 0 || min == 0 {
+            left = left.saturating_sub(count as u32);
+            if left == 0 {
                 return Ok(());
             }
-            (min, impatient) = (1, false);
         }
     }
 

@@ -68,15 +68,12 @@ pub struct QueueOptions {
     pub buffer_bytes: u32,
     /// The files that requests name by index.
     pub files: Vec<Arc<File>>,
-    /// How long `reap(min)` insists on `min` completions once it waits; afterwards one is enough. Zero: for ever.
-    /// Without it a batch waits for its slowest request.
-    pub patience: Nanos,
 }
 
 impl QueueOptions {
-    /// A queue that waits for whole batches.
+    /// `depth` slots of `buffer_bytes` for requests to `files`.
     pub fn new(depth: u32, buffer_bytes: u32, files: Vec<Arc<File>>) -> Self {
-        Self { depth, buffer_bytes, files, patience: Nanos(0) }
+        Self { depth, buffer_bytes, files }
     }
 }
 
@@ -104,6 +101,9 @@ pub struct QueueCounters {
 
 /// One submit in so many is observed; a prime, so that it does not march in step with a workload's own rhythm.
 pub const OBSERVE_EVERY: u64 = 17;
+
+/// How often, a millisecond apart, a submit that found no memory in the kernel is tried again with nothing in flight.
+const NAPS_MAX: u32 = 5000;
 
 impl QueueCounters {
     /// Share of the requests that were complete when submit returned: 1 is a synchronous call in disguise, 0 is truly

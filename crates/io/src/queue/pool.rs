@@ -42,7 +42,6 @@ pub(super) struct PoolQueue {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
     collected: Vec<(u64, i64)>,
-    patience: Nanos,
     counters: QueueCounters,
     slots: Slots,
 }
@@ -65,7 +64,6 @@ impl PoolQueue {
             shared,
             workers: Vec::new(),
             collected: Vec::with_capacity(options.depth as usize),
-            patience: options.patience,
             counters: QueueCounters::default(),
             slots,
         };
@@ -157,19 +155,10 @@ impl Queue for PoolQueue {
 
     fn reap(&mut self, min: u32, done: &mut Vec<Completion>) -> Result<(), IoError> {
         self.counters.reap_calls += 1;
-        let mut min = self.slots.reachable(min) as usize;
+        let min = self.slots.reachable(min) as usize;
         let mut outbox = lock(&self.shared.outbox);
         while outbox.len() < min {
-            if self.patience.0 == 0 || min == 1 {
-                outbox = self.shared.outbox_filled.wait(outbox).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            let waited = self.shared.outbox_filled.wait_timeout(outbox, self.patience.duration());
-            let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-            outbox = guard;
-            if timeout.timed_out() {
-                min = 1;
-            }
+            outbox = self.shared.outbox_filled.wait(outbox).unwrap_or_else(PoisonError::into_inner);
         }
         std::mem::swap(&mut *outbox, &mut self.collected);
         drop(outbox);

@@ -9,7 +9,7 @@
 //! as it is, a read that completes inside submit is counted as such.
 
 use super::slots::{Slots, cut};
-use super::{Action, Completion, Queue, QueueCounters, QueueOptions, Request};
+use super::{Action, Completion, NAPS_MAX, Queue, QueueCounters, QueueOptions, Request};
 use crate::error::{IoError, last_errno};
 use crate::mode::Api;
 use io_uring::{IoUring, opcode, squeue, types};
@@ -21,22 +21,8 @@ use units::{Nanos, clock};
 
 // linux/io_uring.h
 const ENTER_GETEVENTS: u32 = 1;
-const ENTER_EXT_ARG: u32 = 8;
 const ENTER_REGISTERED_RING: u32 = 16;
 const REGISTER_RING_FDS: u32 = 20;
-
-/// `struct io_uring_getevents_arg`.
-#[repr(C)]
-struct WaitArgument {
-    sigmask: u64,
-    sigmask_bytes: u32,
-    min_wait_us: u32,
-    timespec: u64,
-}
-
-/// `struct __kernel_timespec`. Only with a timeout for the whole does the kernel go on to wait for one completion when the
-/// patience is over; without one it gives up with `ETIME` (io_uring.c, `io_cqring_min_timer_wakeup`).
-static LONGEST_WAIT: [i64; 2] = [10, 0];
 
 /// `struct io_uring_rsrc_update`.
 #[repr(C)]
@@ -64,7 +50,6 @@ struct Ring {
     enter_fd: i32,
     enter_flags: u32,
     fixed_buffers: bool,
-    min_wait: bool,
     setup: &'static str,
     owner: u64,
 }
@@ -133,26 +118,13 @@ impl Ring {
             Some(index) => (index, ENTER_REGISTERED_RING),
             None => (ring.as_raw_fd(), 0),
         };
-        let min_wait = ring.params().is_feature_min_timeout();
-        Ok(Self { ring, enter_fd, enter_flags, fixed_buffers, min_wait, setup, owner: thread_mark() })
+        Ok(Self { ring, enter_fd, enter_flags, fixed_buffers, setup, owner: thread_mark() })
     }
 
     /// One `io_uring_enter`. The result is the number of entries taken, or an error number.
-    fn enter(
-        &self,
-        to_submit: u32,
-        min: u32,
-        flags: u32,
-        argument: Option<&WaitArgument>,
-    ) -> Result<u32, i32> {
-        let (flags, pointer, bytes) = match argument {
-            Some(argument) => {
-                (flags | ENTER_EXT_ARG, std::ptr::from_ref(argument), size_of::<WaitArgument>())
-            }
-            None => (flags, std::ptr::null(), 0),
-        };
-        // SAFETY: the ring is ours; its entries name buffers that the slot table lends to the kernel until their
-        // completion; the argument is null or outlives the call.
+    fn enter(&self, to_submit: u32, min: u32, flags: u32) -> Result<u32, i32> {
+        // SAFETY: the ring is ours, and its entries name buffers that the slot table lends to the kernel until their
+        // completion; there is no argument.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_enter,
@@ -160,8 +132,8 @@ impl Ring {
                 to_submit,
                 min,
                 flags | self.enter_flags,
-                pointer,
-                bytes,
+                std::ptr::null::<libc::c_void>(),
+                0,
             )
         };
         if result < 0 { Err(last_errno()) } else { Ok(result as u32) }
@@ -207,7 +179,6 @@ pub(super) struct UringQueue {
     pieces: Box<[Vec<libc::iovec>]>,
     /// Entries pushed into the submission ring and not taken by the kernel yet.
     pushed: u32,
-    patience: Nanos,
     counters: QueueCounters,
 }
 
@@ -223,7 +194,6 @@ impl UringQueue {
             pieces: vec![Vec::new(); options.depth as usize].into(),
             slots,
             pushed: 0,
-            patience: options.patience,
             counters: QueueCounters::default(),
         })
     }
@@ -263,14 +233,14 @@ impl UringQueue {
     /// Enters until the kernel has taken all pushed entries, waiting for `min` completions with the last.
     #[inline]
     fn hand_over(&mut self, min: u32, flags: u32) -> Result<(), IoError> {
+        let mut naps = 0;
         while self.pushed > 0 {
-            let argument = self.wait_argument(min);
-            match self.ring.enter(self.pushed, min, flags, argument.as_ref()) {
+            match self.ring.enter(self.pushed, min, flags) {
                 Ok(taken) => {
                     self.pushed -= taken;
                     self.slots.launch(taken);
                 }
-                Err(errno) => self.make_room(errno)?,
+                Err(errno) => self.make_room(errno, &mut naps)?,
             }
         }
         Ok(())
@@ -279,36 +249,22 @@ impl UringQueue {
     /// The kernel took nothing: out of memory for requests, or interrupted. Waits for one more completion where one can
     /// come, so that its memory is free again; completions stay in their ring, which has room for twice the slots.
     #[cold]
-    fn make_room(&mut self, errno: i32) -> Result<(), IoError> {
+    fn make_room(&mut self, errno: i32, naps: &mut u32) -> Result<(), IoError> {
         match errno {
             libc::EINTR => return Ok(()),
-            libc::EAGAIN | libc::EBUSY => {}
+            libc::EAGAIN | libc::EBUSY if *naps < NAPS_MAX => {}
             _ => return Err(broken(errno)),
         }
         let waiting = self.ring.waiting();
         if self.slots.in_flight() <= waiting {
+            *naps += 1;
             clock::sleep(Nanos::millis(1));
             return Ok(());
         }
-        match self.ring.enter(0, waiting + 1, ENTER_GETEVENTS, None) {
+        match self.ring.enter(0, waiting + 1, ENTER_GETEVENTS) {
             Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY) => Ok(()),
             Err(errno) => Err(broken(errno)),
         }
-    }
-
-    /// Asks the kernel to insist on `min` no longer than the patience lasts (Linux 6.12; before, it insists).
-    #[inline]
-    fn wait_argument(&self, min: u32) -> Option<WaitArgument> {
-        if self.patience.0 == 0 || min < 2 || !self.ring.min_wait {
-            return None;
-        }
-        let min_wait_us = self.patience.0.div_ceil(1000).min(u64::from(u32::MAX)) as u32;
-        Some(WaitArgument {
-            sigmask: 0,
-            sigmask_bytes: 0,
-            min_wait_us,
-            timespec: &raw const LONGEST_WAIT as u64,
-        })
     }
 
     /// Appends all completions that are in the ring; the result is how many.
@@ -321,20 +277,14 @@ impl UringQueue {
         (done.len() - before) as u32
     }
 
-    /// Drains, and waits until `goal` have come, or one when patience ran out.
+    /// Drains, and waits until `goal` have come.
     #[inline]
     fn collect(&mut self, goal: u32, done: &mut Vec<Completion>) -> Result<(), IoError> {
         let mut got = self.drain(done);
         while got < goal {
-            let argument = self.wait_argument(goal - got);
-            match self.ring.enter(0, goal - got, ENTER_GETEVENTS, argument.as_ref()) {
-                Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY | libc::ETIME) => {
-                    got += self.drain(done)
-                }
+            match self.ring.enter(0, goal - got, ENTER_GETEVENTS) {
+                Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY) => got += self.drain(done),
                 Err(errno) => return Err(broken(errno)),
-            }
-            if got > 0 && argument.is_some() {
-                break;
             }
         }
         Ok(())
@@ -417,7 +367,7 @@ impl Queue for UringQueue {
         }
         if min == 0 && self.ring.waiting() == 0 {
             // Deferred completions are posted only when this thread enters and asks for them.
-            let _ = self.ring.enter(0, 0, ENTER_GETEVENTS, None);
+            let _ = self.ring.enter(0, 0, ENTER_GETEVENTS);
         }
         self.collect(self.slots.reachable(min), done)
     }
@@ -434,8 +384,7 @@ impl Queue for UringQueue {
         self.hand_over(min, ENTER_GETEVENTS)?;
         self.counters.count_submit(count);
         self.counters.reap_calls += 1;
-        let goal = if self.patience.0 > 0 { min.min(1) } else { min };
-        self.collect(goal, done)
+        self.collect(min, done)
     }
 
     fn counters(&self) -> QueueCounters {

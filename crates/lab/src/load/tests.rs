@@ -284,13 +284,13 @@ fn what_cannot_be_run_is_refused() {
 }
 
 #[test]
-fn a_batch_is_awaited_and_an_automatic_one_is_impatient() {
+fn a_batch_of_any_size_is_awaited() {
     let folder = folder();
     let paths = vec![stamped(&folder, "file", FILE_ID)];
     for api in [Api::Libaio, Api::IoUring] {
         for batch_min in [0, 1, 4, 100] {
             let access = Access { direct: true, write: false, ..CACHED };
-            let spec = LoadSpec { api, access, batch_min, in_flight: 8, paths: paths.clone(), ..spec() };
+            let spec = LoadSpec { api, access, batch_min, in_flight: 16, paths: paths.clone(), ..spec() };
             consistent(&go(&spec), &spec);
         }
     }
