@@ -30,9 +30,8 @@ fn compare_prints_a_verdict_and_leaves_record_and_page() {
     assert_eq!(reader.experiment().expect("experiment").kind, "compare");
     assert_eq!(reader.configurations().expect("configurations").len(), 2);
     assert!(reader.visits().expect("visits").len() >= 8, "two configurations in at least four blocks");
-    let page = fs::read_to_string(stage.record().with_extension("html")).expect("the page");
-    assert!(page.contains("<svg"), "charts are drawn");
 
+    crate::page::check(&stage, &stage.record().with_extension("html"), &["directio", "none"]);
     the_same_run_again(&stage);
 }
 
@@ -89,7 +88,7 @@ fn calibrate_prints_json_and_leaves_record_and_page() {
     }
     assert!(reader.curve_points().expect("the curve").len() > 5);
     assert!(!reader.checks().expect("doubts").is_empty());
-    assert!(stage.record().with_extension("html").is_file());
+    crate::page::check(&stage, &stage.record().with_extension("html"), &["reads"]);
     let text = stage.run(&["report", "last"]).ok().stdout;
     assert!(text.contains("reads"), "{text}");
 }
