@@ -13,10 +13,15 @@ const COMMIT_ONE: f64 = 0.35;
 const COMMIT: f64 = 0.7;
 const MIXED: f64 = 0.7;
 const WRITERS: f64 = 0.6;
-/// What the bulk phases (growth-write and two scans) and the switch between configurations cost, at scale 1.
-const BULK_AND_SWITCH: f64 = 1.6;
+/// What the bulk phases (growth-write and two scans) cost, at scale 1.
+const BULK: f64 = 1.2;
+/// What a visit costs beside: settling, opening files and queues, dropping caches, the record.
+const SWITCH: f64 = 0.9;
 /// Scale 1 visits are short; more time first buys more blocks (the unit of evidence), then longer visits.
-const SCALE_MIN: f64 = 0.6;
+const SCALE_MIN: f64 = 0.5;
+/// Visits shorter than this are accepted for the sake of 8 blocks: seven degrees of freedom instead of three halve the
+/// interval that eight configurations, corrected for each other, leave.
+const SCALE_EIGHT_BLOCKS: f64 = 0.6;
 const SCALE_MAX: f64 = 4.0;
 /// Planned numbers of blocks, as the looks of docs/method.md, 5.2.
 const BLOCKS: [u32; 6] = [24, 16, 12, 8, 6, 4];
@@ -58,7 +63,7 @@ pub struct Plan {
 /// Seconds of one visit at `scale`.
 fn visit_seconds(scale: f64) -> f64 {
     let timed = READ_COLD_ONE + READ_COLD + READ_CACHED + COMMIT_ONE + COMMIT + MIXED + WRITERS;
-    (timed + BULK_AND_SWITCH) * scale
+    (timed + BULK) * scale + SWITCH
 }
 
 impl Plan {
@@ -70,9 +75,11 @@ impl Plan {
     pub fn for_budget(seconds: f64, visits: u32, write_bytes_per_second: f64, growth_max: Bytes) -> Self {
         let per_block = |scale: f64| visit_seconds(scale) * f64::from(visits);
         let fits = |blocks: u32, scale: f64| f64::from(blocks) * per_block(scale) <= seconds;
-        let wanted = |blocks: u32| if blocks > 8 { 2.0 } else { 1.0 };
+        let wanted = |blocks: u32| if blocks > 8 { 2.0 } else { SCALE_EIGHT_BLOCKS };
         let blocks = BLOCKS.into_iter().find(|&b| fits(b, wanted(b))).unwrap_or(4);
-        let scale = (seconds / (f64::from(blocks) * per_block(1.0))).clamp(SCALE_MIN, SCALE_MAX);
+        let fixed = f64::from(blocks * visits) * SWITCH;
+        let scale = (seconds - fixed) / (f64::from(blocks) * per_block(1.0) - fixed);
+        let scale = scale.clamp(SCALE_MIN, SCALE_MAX);
         let span = |base: f64| Nanos::secs(base * scale);
         let growth = write_bytes_per_second * 0.6 * scale;
         let growth = Bytes::mib(((growth / f64::from(1 << 20)) as u64).clamp(8, (growth_max.0 >> 20).max(8)));
@@ -108,7 +115,8 @@ mod tests {
             assert!(plan.seconds <= minutes * 60.0 * 1.001, "{minutes} min: {} s", plan.seconds);
             last = plan.blocks;
         }
-        assert_eq!(plan(3.5).blocks, 4);
+        assert_eq!(plan(2.5).blocks, 4);
+        assert_eq!(plan(4.5).blocks, 8);
         assert!(plan(0.5).seconds > 30.0, "too short a budget is not silently kept");
     }
 }
