@@ -98,25 +98,27 @@ impl BreakEvenChart<'_> {
         let you = (x.place_inside(misses(hit)), y.place_inside(speed));
         svg.line("drop", you, (you.0, foot));
         svg.dot("you", you, 5.5, &format!("your {}: {} ×", words::percent(hit), words::ratio(speed)));
+        // Labels lean away from each other where the two points are close.
+        let place = |h: f64| (x.place_inside(misses(h)), y.place(1.0 + self.delta));
+        let close_behind = |at: f64| at > you.0 && at - you.0 < 170.0;
+        let crowded = self.break_even.iter().any(|h| close_behind(place(*h).0));
+        let (side, shift) = match crowded || you.0 > WIDTH - RIGHT - 150.0 {
+            true => (Anchor::End, -10.0),
+            false => (Anchor::Start, 10.0),
+        };
         let text = format!("you: {} → {} ×", words::percent(hit), words::ratio(speed));
-        let side = if you.0 > WIDTH - RIGHT - 150.0 { Anchor::End } else { Anchor::Start };
-        let shift = if side == Anchor::Start { 10.0 } else { -10.0 };
         svg.text("label", (you.0 + shift, you.1 - 9.0), side, &text);
         for h in self.break_even.iter().copied() {
-            let at = (x.place_inside(misses(h)), y.place(1.0 + self.delta));
-            svg.line("drop", at, (at.0, foot));
-            svg.mark(
-                "even",
-                at,
-                &[(0.0, -7.0), (7.0, 0.0), (0.0, 7.0), (-7.0, 0.0)],
-                &format!("break-even {}", words::percent(h)),
-            );
+            let at = place(h);
             let text = format!("break-even {}", words::percent(h));
-            if (at.0 - you.0).abs() < 150.0 {
-                svg.text("label", (at.0 - 9.0, at.1 + 18.0), Anchor::End, &text);
-            } else {
-                svg.text("label", (at.0, at.1 - 13.0), Anchor::Middle, &text);
-            }
+            svg.line("drop", at, (at.0, foot));
+            svg.mark("even", at, &[(0.0, -7.0), (7.0, 0.0), (0.0, 7.0), (-7.0, 0.0)], &text);
+            let (to, side) = match (at.0 - you.0).abs() < 170.0 {
+                true if at.0 > you.0 => ((at.0 + 10.0, at.1 - 9.0), Anchor::Start),
+                true => ((at.0 - 9.0, at.1 + 18.0), Anchor::End),
+                false => ((at.0, at.1 - 13.0), Anchor::Middle),
+            };
+            svg.text("label", to, side, &text);
         }
     }
 

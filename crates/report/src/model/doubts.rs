@@ -1,5 +1,6 @@
 //! Doubts: the rules that did not hold, gathered into few numbered notes, and which figures they withdraw.
 
+use crate::words;
 use record::CheckRow;
 
 /// How bad it is.
@@ -64,6 +65,28 @@ pub struct Doubt {
     pub threshold: String,
     /// Where.
     pub places: Vec<Place>,
+}
+
+impl Doubt {
+    /// The places from `first` on, workloads gathered behind their configuration, with what was found there:
+    /// `directio (read-cold 1.14, read-cached 1.26); setall libaio (commit 0.83)`.
+    pub fn places_in_short(&self, first: usize) -> String {
+        let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+        for place in self.places.iter().skip(first) {
+            let (configuration, workload) = place.subject.split_once(": ").unwrap_or((&place.subject, ""));
+            let value = place.value.map(words::ratio).unwrap_or_default();
+            let text = format!("{workload} {value}").trim().to_owned();
+            match groups.iter_mut().find(|group| group.0 == configuration) {
+                Some(group) => group.1.push(text),
+                None => groups.push((configuration, vec![text])),
+            }
+        }
+        let text = groups.iter().map(|(configuration, found)| match found.join(", ") {
+            found if found.is_empty() => (*configuration).to_owned(),
+            found => format!("{configuration} ({found})"),
+        });
+        text.collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// All checks of a run, sorted.
@@ -256,6 +279,16 @@ mod tests {
             threshold: String::new(),
             evidence: format!("{subject} {status}"),
         }
+    }
+
+    #[test]
+    fn places_are_gathered() {
+        let mut rows: Vec<CheckRow> = ["a: x", "b: x", "b: y", "c"]
+            .map(|subject| row("configuration", Some(1), subject, "F1", "integrity", "warn"))
+            .into();
+        rows[2].value = Some(1.266);
+        let doubts = Doubts::gather(&rows, |check| check.subject.clone());
+        assert_eq!(doubts.notes[0].places_in_short(1), "b (x, y 1.27); c");
     }
 
     #[test]

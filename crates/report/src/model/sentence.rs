@@ -354,8 +354,9 @@ fn of_calibration(model: &Model) -> Answer {
     let redo = model.figures.iter().filter(|f| f.key.starts_with("redo_") && f.marks.withdrawn.is_none());
     if let Some((figure, ns)) = redo.filter_map(|f| Some((f, f.latency_ns?))).next() {
         more.push(format!(
-            "{}: durable after {} on average.",
+            "{}: {}, durable after {} on average.",
             words::capital(&figure.label),
+            level(figure),
             words::latency(ns)
         ));
     }

@@ -49,9 +49,12 @@ fn doubt(note: &Doubt) -> String {
         (Status::Fail, false) => ("fail", "fail: to be known beside the figure"),
         _ => ("warn", "to be known beside the figure"),
     };
-    let places: String = note
+    // One in full says what it is about; the rest are subject and number. The JSON report has every sentence.
+    let full = if note.places.len() > 3 { 1 } else { 3 };
+    let mut places: String = note
         .places
         .iter()
+        .take(full)
         .map(|place| {
             let subject = if place.subject.is_empty() || place.evidence.starts_with(&place.subject) {
                 String::new()
@@ -61,6 +64,9 @@ fn doubt(note: &Doubt) -> String {
             format!("<li>{subject}{}</li>\n", escape(&place.evidence))
         })
         .collect();
+    if note.places.len() > full {
+        places.push_str(&format!("<li>also: {}</li>\n", escape(&note.places_in_short(full))));
+    }
     let good = if note.threshold.is_empty() {
         String::new()
     } else {

@@ -10,7 +10,7 @@ mod side;
 mod style;
 
 use crate::model::Model;
-use crate::model::doubts::{Doubts, Place, Status};
+use crate::model::doubts::{Doubts, Status};
 use crate::words;
 use style::{Paint, fold};
 
@@ -102,7 +102,7 @@ fn doubts(page: Page, doubts: &Doubts) -> String {
             out.push_str(&fold(&format!("{subject}{}", place.evidence), page.width, "  ", 4));
         }
         if places > shown {
-            out.push_str(&page.dim_fold(&format!("also: {}", gathered(&note.places[shown..])), "  ", 4));
+            out.push_str(&page.dim_fold(&format!("also: {}", note.places_in_short(shown)), "  ", 4));
         }
     }
     let held: usize = doubts.passed.iter().map(|p| p.2).sum();
@@ -125,23 +125,6 @@ fn doubts(page: Page, doubts: &Doubts) -> String {
     }
     out.push_str(&page.dim_fold(&rest, "", 2));
     out
-}
-
-/// `directio (read-cold, commit), setall libaio (commit)`: workloads behind their configuration.
-fn gathered(places: &[Place]) -> String {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-    for place in places {
-        let (configuration, workload) = place.subject.split_once(": ").unwrap_or((&place.subject, ""));
-        match groups.iter_mut().find(|group| group.0 == configuration) {
-            Some(group) => group.1.push(workload),
-            None => groups.push((configuration, vec![workload])),
-        }
-    }
-    let text = groups.iter().map(|(configuration, workloads)| match workloads[..] {
-        [""] => (*configuration).to_owned(),
-        _ => format!("{configuration} ({})", workloads.join(", ")),
-    });
-    text.collect::<Vec<_>>().join("; ")
 }
 
 /// How it was found, in two lines.
