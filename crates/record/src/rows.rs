@@ -213,7 +213,7 @@ table! {
 table! {
     /// A second (a quarter in the ramp) of one phase: the raw row from which figures are computed again.
     struct IntervalRow in "interval" of "phase_id" {
-        /// End of the interval.
+        /// Begin of the interval.
         t_ns: u64,
         /// `read`, `write`, `commit` ….
         op_class: String,

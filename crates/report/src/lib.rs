@@ -52,6 +52,27 @@ impl From<record::RecordError> for ReportError {
     }
 }
 
+/// Every column that the terminal and the page print; `docs/results.md` explains each.
+pub const COLUMNS: &[&str] = &[
+    "figure",
+    "interval",
+    "latency",
+    "mean",
+    "p99",
+    "in flight",
+    "threads",
+    "rate/s",
+    "readings",
+    "ratio",
+    "verdict",
+    "limited by",
+    "CPU / read",
+    "inside submit",
+    "device reads / read",
+    "−10 %",
+    "+10 %",
+];
+
 /// The report for a terminal of `width` columns (80 is enough; below 60 is taken as 60), with ANSI colours when `color`.
 ///
 /// One record: sentence, table, drawn curves, doubts. Several: side by side, the first is the old one.

@@ -22,7 +22,7 @@ const FLOORS: &[(&str, u32)] = &[
 const EXCLUSIVE: &[(&str, &[&str])] = &[
     ("rusqlite", &["record", "sql"]),
     ("serde", &["record"]),
-    ("serde_json", &["record"]),
+    ("serde_json", &["record", "host"]),
     ("anyhow", &["redoubt"]),
     ("clap", &["redoubt"]),
     ("io-uring", &["io"]),

@@ -303,6 +303,7 @@ impl<'o> Comparison<'o> {
             let about = workload.about();
             let sessions = match workload {
                 Workload::ReadColdOne | Workload::CommitOne => 1,
+                Workload::GrowthWrite | Workload::GrowthScanCold | Workload::GrowthScanWarm => 1,
                 Workload::Writers => configuration::WRITERS,
                 _ => self.options.sessions,
             };

@@ -2,13 +2,28 @@
 
 use super::{command_line, measured};
 use crate::cli::Compare;
-use anyhow::Result;
+use anyhow::{Result, bail};
+use lab::target::Target;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use units::Seed;
 
+/// The directory to work in, links resolved.
+fn directory(typed: &Path) -> Result<PathBuf> {
+    match Target::resolve(typed, None)? {
+        Target::Directory(path) => Ok(path),
+        Target::File(path) | Target::Device { path, .. } => bail!(
+            "{} is not a directory. compare makes files of its own: give a directory on that storage with --dir. To only read \
+             an existing file or device: redoubt calibrate {}",
+            typed.display(),
+            path.display()
+        ),
+    }
+}
+
 pub fn run(options: Compare) -> Result<ExitCode> {
     let asked = lab::compare::Options {
-        directory: options.dir,
+        directory: directory(&options.dir)?,
         minutes: options.minutes,
         size: options.size,
         sessions: options.sessions,
