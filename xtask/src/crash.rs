@@ -14,8 +14,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use world::World;
 
 const ROUNDS: usize = 50;
-/// Every other kill falls into this first part of a run: it is short, and most files are made in it.
-const BEGINNING: Duration = Duration::from_secs(3);
+/// A third of the kills falls into the first moments of a run, where journal, workspace and record are made, a third into the
+/// preparation, where most files are written, and a third anywhere.
+const FIRST_MOMENTS: Duration = Duration::from_millis(300);
+const PREPARATION: Duration = Duration::from_secs(3);
 /// One cleanup in so many is killed as well.
 const CLEANUP_KILLED_EVERY: usize = 4;
 const CLEANUP_KILL_WITHIN: Duration = Duration::from_millis(10);
@@ -121,7 +123,7 @@ fn one(
     } else {
         ("calibrate", &["calibrate", "--quick", "--size", "64m"], 40)
     };
-    let within = if (round / 2).is_multiple_of(2) { BEGINNING } else { Duration::from_secs(whole) };
+    let within = [FIRST_MOMENTS, PREPARATION, Duration::from_secs(whole)][round / 2 % 3];
     let moment = chance.within(within);
     let mut kill =
         Kill { finished: kill_after(stage.redoubt(binary, arguments), moment)?, ..Kill::default() };
