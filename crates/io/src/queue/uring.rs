@@ -5,8 +5,9 @@
 //! `COOP_TASKRUN` (the weaker form for older kernels), `NO_SQARRAY` (one indirection less). Each is dropped when the kernel
 //! does not know it. No `SQPOLL`: a kernel thread that spins on a core would hide its cost from the comparison.
 //!
-//! Nothing here hides what the kernel does: a write that it hands to a worker thread (`O_DSYNC` at depth 1) is as slow
-//! as it is, a read that completes inside submit is counted as such.
+//! Nothing here hides what the kernel does. A read that completes inside submit is counted as such. A direct write with
+//! `O_DSYNC` is synced by a workqueue of the file system after the transfer (`iomap_dio_complete_work`), not by the
+//! submitter as `pwrite` is: measured alone, 200–300 a second against 9,000. That is what a database gets, so it is shown.
 
 use super::slots::{Slots, cut};
 use super::{Action, Completion, NAPS_MAX, Queue, QueueCounters, QueueOptions, Request};

@@ -57,3 +57,31 @@ impl<T: Copy> Gate<T> {
         self.changed.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_three_threads(control: impl FnOnce(&Gate<u32>)) -> Vec<Option<u32>> {
+        let gate = Gate::new();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| gate.arrive())).collect();
+            control(&gate);
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn all_start_with_the_same_value() {
+        let started = with_three_threads(|gate| {
+            gate.wait_for(3);
+            gate.open(7);
+        });
+        assert_eq!(started, [Some(7); 3]);
+    }
+
+    #[test]
+    fn abandoned_threads_are_let_go() {
+        assert_eq!(with_three_threads(Gate::abandon), [None; 3]);
+    }
+}

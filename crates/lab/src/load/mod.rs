@@ -142,7 +142,7 @@ pub struct Measured {
     pub completed_at_submit_share: f64,
     /// Processor time of the threads and of the kernel's and our own I/O workers, in the program.
     pub cpu_user_ns: u64,
-    /// The same in the kernel. Interrupts that hit other threads are not in it.
+    /// The same in the kernel. What interrupts and the file system's own workqueues used is not in it.
     pub cpu_system_ns: u64,
     /// Open flags read back from the kernel: `O_RDWR|O_DIRECT|O_DSYNC`.
     pub flags_in_force: String,
