@@ -86,15 +86,16 @@ impl Slots {
     #[inline]
     pub(crate) fn buffer(&self, slot: u32) -> &[u8] {
         self.assert_ours(slot);
-        let start = slot as usize * self.stride;
-        &self.memory[start..start + self.buffer_bytes as usize]
+        // SAFETY: the slot is not in flight, so nobody else writes to its buffer while `self` is borrowed. Built from the
+        // address: a slice of the whole memory would also cover the buffers that the kernel or a worker owns now.
+        unsafe { std::slice::from_raw_parts(self.address(slot), self.buffer_bytes as usize) }
     }
 
     #[inline]
     pub(crate) fn buffer_mut(&mut self, slot: u32) -> &mut [u8] {
         self.assert_ours(slot);
-        let start = slot as usize * self.stride;
-        &mut self.memory[start..start + self.buffer_bytes as usize]
+        // SAFETY: as in `buffer`, and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.address(slot), self.buffer_bytes as usize) }
     }
 
     #[inline]
@@ -102,10 +103,11 @@ impl Slots {
         assert!(self.slots[slot as usize].phase != Phase::InFlight, "slot {slot} is in flight");
     }
 
-    /// The buffer of a slot in flight, for a queue that carries requests out itself.
+    /// The buffer of a slot in flight, for a queue that carries requests out itself, on the thread that owns it.
     pub(crate) fn lent_buffer(&mut self, slot: u32) -> &mut [u8] {
-        let (start, bytes) = (slot as usize * self.stride, self.request(slot).bytes as usize);
-        &mut self.memory[start..start + bytes]
+        let bytes = self.request(slot).bytes as usize;
+        // SAFETY: `bytes` is at most the size of the buffer (`stage`), and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.address(slot), bytes) }
     }
 
     /// Start of a slot's buffer, whoever owns it now. What is done with it is up to the unsafe code that asks.
