@@ -107,6 +107,7 @@ impl Stage {
 struct Kill {
     finished: bool,
     records: usize,
+    opened: usize,
     files_before_cleanup: usize,
     wrong: Vec<String>,
 }
@@ -140,7 +141,7 @@ fn one(
         kill.records += 1;
         let path = record.to_string_lossy().into_owned();
         match output(&mut stage.redoubt(binary, &["report", &path, "--format", "raw"])) {
-            Ok(text) if text.trim_start().starts_with('{') => {}
+            Ok(text) if text.trim_start().starts_with('{') => kill.opened += 1,
             Ok(text) => kill
                 .wrong
                 .push(format!("the record opens but shows {:?}", text.chars().take(60).collect::<String>())),
@@ -154,9 +155,10 @@ fn one(
         kill.files_before_cleanup,
         world::files_below(&stage.directory).saturating_sub(1),
         if cleanup_killed { " (first one killed too)" } else { "" },
-        match kill.records {
-            0 => "no record yet",
-            _ => "record opens",
+        match (kill.records, kill.opened) {
+            (0, _) => "no record yet",
+            (begun, opened) if begun == opened => "record opens",
+            _ => "record does not open",
         },
         kill.wrong.iter().map(|w| format!("\n    WRONG: {w}")).collect::<String>(),
     );

@@ -111,7 +111,10 @@ fn throttled(goals: &mut Goals) {
         let calibration = Calibration::of(&device.path, Effort::Standard);
         throttle.leave_self().expect("leave the throttled group");
         let undone = journal.undo_all().expect("a journal that can be removed");
-        assert!(undone.iter().all(|line| !line.failed()), "not as it was: {undone:?}");
+        assert!(
+            undone.iter().all(|line| !matches!(line.result, host::journal::CleanupResult::Failed(_))),
+            "not as it was: {undone:?}"
+        );
         reported(&limit, &calibration, goals);
     }
 }
@@ -209,9 +212,10 @@ fn plain(flags: &Flags, goals: &mut Goals) {
     println!("\nplain disk, {} file: calibrate", Bytes(file.bytes));
     let calibration = Calibration::of(&file.path, Effort::Standard);
     let figure = calibration.figure("read_iops_max");
+    let threads = figure.threads.expect("threads of the maximum");
     let chosen = Point {
-        api: calibration.api(),
-        threads: figure.threads.expect("threads of the maximum"),
+        api: calibration.api(threads),
+        threads,
         in_flight: figure.in_flight.expect("in flight at the maximum"),
     };
     println!("  chose {}: {:.0} reads/s in {:.0} s", chosen.text(), figure.value, calibration.seconds);

@@ -63,15 +63,18 @@ impl Calibration {
             .unwrap_or_else(|| panic!("no figure {metric} in the record"))
     }
 
-    /// The API through which its reads were issued.
+    /// The API through which its reads were issued with `threads`: what the record says, else the faster one of the probe
+    /// that decided it.
     ///
     /// # Panics
     /// When the record does not tell.
-    pub fn api(&self) -> io::Api {
+    pub fn api(&self, threads: u32) -> io::Api {
         let events = self.reader.events().expect("events");
-        let knee =
-            events.iter().find(|e| e.kind == "knee").expect("the event that tells the operating point");
-        let name = knee.json["api"].as_str().expect("the knee's event names the API");
-        name.parse().expect("a known API")
+        let named = events.iter().filter(|e| e.kind == "knee").find_map(|e| e.json["api"].as_str());
+        let points = self.reader.curve_points().expect("curve points");
+        let probes = points.iter().filter(|p| p.stage == "probe" && p.threads == threads);
+        let fastest =
+            probes.max_by(|a, b| a.rate.total_cmp(&b.rate)).and_then(|p| p.series.rsplit(' ').next());
+        named.or(fastest).and_then(|name| name.parse().ok()).expect("the record tells the API")
     }
 }

@@ -23,8 +23,8 @@ impl Aim {
     fn words(self, value: f64) -> String {
         let verdict = if self.met(value) { "met" } else { "MISSED" };
         match self {
-            Self::AtLeast(least) => format!("goal >= {least}: {verdict}"),
-            Self::AtMost(most) => format!("goal <= {most}: {verdict}"),
+            Self::AtLeast(least) => format!("goal >= {least:.2}: {verdict}"),
+            Self::AtMost(most) => format!("goal <= {most:.2}: {verdict}"),
             Self::Told => String::new(),
         }
     }
