@@ -96,7 +96,7 @@ fn real(comparisons: usize, blocks: usize, bytes: Bytes, measured: bool, goals: 
     let access = Access { read: true, write: false, direct: true, dsync: false };
     let log_block_bytes = File::open(&redo.path, access).map_or(4096, |f| f.alignment().length.max(512));
     let seed = Seed::draw();
-    let budget = if measured { 240.0 } else { 20.0 };
+    let budget = if measured { 90.0 } else { 20.0 };
     let phases = Plan::for_budget(budget, 2, 500e6, Bytes::mib(8)).phases;
     println!(
         "\nA against A on this disk: {comparisons} comparisons, {blocks} blocks each, {}, seed {}",
