@@ -60,6 +60,12 @@ impl Bench {
     pub fn open(target: &Path, purpose: Purpose) -> Result<Self, LabError> {
         let storage = host::facts::storage(target);
         let devices = storage.counter_devices();
+        // The record comes last: what fails before it leaves no record of a run that never was.
+        let mut journal = Journal::open(purpose.kind)?;
+        let workspace = match &purpose.workspace_in {
+            Some(parent) => Some(Workspace::create(parent, &mut journal)?),
+            None => None,
+        };
         let path = purpose.record_path.unwrap_or_else(|| record::runs::new_path(purpose.kind));
         let mut writer = Writer::create(
             &path,
@@ -76,11 +82,6 @@ impl Bench {
                 budget_seconds: purpose.budget_seconds,
             },
         )?;
-        let mut journal = Journal::open(purpose.kind)?;
-        let workspace = match &purpose.workspace_in {
-            Some(parent) => Some(Workspace::create(parent, &mut journal)?),
-            None => None,
-        };
         let mut facts = host::facts::machine();
         facts.extend(storage.facts.iter().cloned());
         facts.extend(host::facts::cgroup_limits(&storage.stack));
@@ -101,17 +102,15 @@ impl Bench {
         })
     }
 
-    /// Path for a file of our own.
+    /// Path for a file of our own, known to the journal.
+    ///
+    /// # Errors
+    /// When it cannot be noted on disk.
     ///
     /// # Panics
     /// When the bench was opened without a workspace: a bug.
-    pub fn new_file(&self, name: &str) -> PathBuf {
-        self.workspace.as_ref().expect("a bench with a workspace").new_file_path(name)
-    }
-
-    /// Whether there is a workspace to make files in.
-    pub fn has_workspace(&self) -> bool {
-        self.workspace.is_some()
+    pub fn new_file(&self, name: &str) -> Result<PathBuf, LabError> {
+        Ok(self.workspace.as_ref().expect("a bench with a workspace").list(name)?)
     }
 
     /// Seconds since the start.
@@ -129,22 +128,6 @@ impl Bench {
         control.progress.step(what, self.elapsed_seconds(), self.forecast_seconds);
     }
 
-    /// Adds one fact to the record.
-    ///
-    /// # Errors
-    /// When the record cannot be written.
-    pub fn fact(&mut self, layer: &str, name: &str, value: String, unit: &str) -> Result<(), LabError> {
-        self.writer.fact(&FactRow {
-            layer: layer.into(),
-            object: String::new(),
-            name: name.into(),
-            value: Some(value),
-            unit: unit.into(),
-            source: "redoubt".into(),
-        })?;
-        Ok(())
-    }
-
     /// A snapshot of the counters now.
     pub fn snapshot(&self) -> Snapshot {
         host::counters::snapshot(&self.devices)
@@ -160,23 +143,55 @@ impl Bench {
         Delta::between(before, &self.snapshot())
     }
 
-    /// Ends the run: samples into the record, own files removed, every change undone, the status written.
+    /// Ends a visit: its status, and the counters sampled meanwhile, so that a killed run keeps its time line.
     ///
     /// # Errors
-    /// The first thing that could not be written or undone. The record is closed in any case.
-    pub fn finish(mut self, status: &str) -> Result<PathBuf, LabError> {
-        let path = self.writer.path().to_owned();
-        if let Some(sampler) = self.sampler.take() {
-            self.writer.counters(&counter_rows(&sampler.stop()))?;
+    /// When the record cannot be written.
+    pub fn end_visit(&mut self, id: i64, status: &str, drop_reason: Option<&str>) -> Result<(), LabError> {
+        if let Some(sampler) = &self.sampler {
+            self.writer.counters(&counter_rows(&sampler.drain()))?;
         }
-        drop(self.workspace.take());
-        let undone = self.journal.take().map(Journal::undo_all);
-        self.writer.finish(status)?;
-        if let Some(result) = undone {
-            result?;
-        }
-        Ok(path)
+        self.writer.end_visit(id, status, drop_reason)?;
+        Ok(())
     }
+
+    /// Ends the run, however it went: samples into the record, own files removed, every change undone, the status written.
+    ///
+    /// # Errors
+    /// The run's own error first; then what could not be written, undone or removed. Ctrl-C is no error.
+    pub fn finish(mut self, result: Result<(), LabError>) -> Result<Finished, LabError> {
+        let status = match &result {
+            Ok(()) => "finished".to_owned(),
+            Err(LabError::Cancelled) => "interrupted".to_owned(),
+            Err(error) => format!("failed: {error}"),
+        };
+        let record = self.writer.path().to_owned();
+        let samples = self.sampler.take().map(Sampler::stop).unwrap_or_default();
+        let counted = self.writer.counters(&counter_rows(&samples));
+        drop(self.workspace.take());
+        let undone = self.journal.take().map_or_else(|| Ok(Vec::new()), Journal::undo_all);
+        let closed = self.writer.finish(&status);
+        let interrupted = match result {
+            Ok(()) => false,
+            Err(LabError::Cancelled) => true,
+            Err(error) => return Err(error),
+        };
+        counted?;
+        closed?;
+        match undone?.into_iter().find(|line| !line.result.is_settled()) {
+            Some(left) => Err(LabError::Left(left.action)),
+            None => Ok(Finished { record, interrupted }),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Its record.
+    pub record: PathBuf,
+    /// The user stopped it.
+    pub interrupted: bool,
 }
 
 fn fact_row(fact: host::facts::Fact) -> FactRow {
@@ -219,6 +234,15 @@ fn counter_rows(samples: &[Snapshot]) -> Vec<CounterRow> {
         }
         if let Some(load) = sample.load {
             row("load", "1min", "load_average", load[0]);
+        }
+        if let Some(psi) = &sample.psi {
+            for (what, value) in
+                [("cpu", psi.cpu_some_us), ("io", psi.io_some_us), ("memory", psi.memory_some_us)]
+            {
+                if let Some(us) = value {
+                    row("pressure", what, "some_us", us as f64);
+                }
+            }
         }
         if let Some(dirty) = sample.dirty_kb {
             row("memory", "page cache", "dirty_bytes", dirty as f64 * 1024.0);

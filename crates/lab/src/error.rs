@@ -14,7 +14,7 @@ pub enum LabError {
     Target(String),
     /// Storage refused.
     #[error(transparent)]
-    Io(#[from] io::IoError),
+    Io(io::IoError),
     /// The system refused.
     #[error(transparent)]
     Host(#[from] host::HostError),
@@ -24,6 +24,9 @@ pub enum LabError {
     /// The load generator could not run.
     #[error(transparent)]
     Load(LoadError),
+    /// Something of ours could not be removed at the end.
+    #[error("not removed: {0}. Type: redoubt cleanup")]
+    Left(String),
     /// A workload thread met an error that spoils its trial.
     #[error("{workload}: {reason}")]
     Workload {
@@ -32,6 +35,15 @@ pub enum LabError {
         /// What the thread saw.
         reason: String,
     },
+}
+
+impl From<io::IoError> for LabError {
+    fn from(error: io::IoError) -> Self {
+        match error {
+            io::IoError::Stopped { .. } => Self::Cancelled,
+            other => Self::Io(other),
+        }
+    }
 }
 
 impl From<LoadError> for LabError {

@@ -1,9 +1,12 @@
 //! The other side of every number: what the device, the CPU and the kernel counted meanwhile.
 
+use crate::bench::Bench;
 use crate::workload::Trial;
 use host::counters::Snapshot;
+use io::{Access, File};
 use record::CheckRow;
 use stats::check::{self, Check};
+use std::path::Path;
 use units::Nanos;
 
 /// What changed between two snapshots, summed over the devices that count our requests. `None`: source absent.
@@ -142,9 +145,44 @@ pub fn read_checks(observed: &Observed) -> Vec<Check> {
     ]
 }
 
+/// Do histogram, counter and slices agree?
+pub fn conservation(trial: &Trial) -> Check {
+    let sliced = trial.slices.iter().map(|slice| slice.ops).sum();
+    check::conservation(trial.histogram.count(), trial.ops, sliced, 0)
+}
+
 /// Little's law for our own load; none when the window is too short for the law to show: at its edges a window cuts
 /// requests in two, and below some twenty latencies that alone is more than the tolerance.
 pub fn little(rate: f64, latency_mean_ns: f64, in_flight: u32, window_seconds: f64) -> Option<Check> {
     (window_seconds * 1e9 >= 20.0 * latency_mean_ns)
         .then(|| check::little_own(rate, latency_mean_ns, f64::from(in_flight)))
+}
+
+/// Checks of a run as a whole; `data`: the file or device that was read, of `data_bytes`.
+pub fn run_checks(bench: &Bench, data: &Path, data_bytes: u64) -> Vec<Check> {
+    let file_system = bench.storage.mount.as_ref().map_or("unknown", |m| m.fs_type.as_str());
+    let limits: Vec<String> = host::facts::cgroup_limits(&bench.storage.stack)
+        .into_iter()
+        .filter(|fact| fact.name != "cpuset")
+        .filter_map(|fact| {
+            Some((fact.value.filter(|v| v != "unlimited")?, fact.object, fact.name, fact.unit))
+        })
+        .map(|(value, object, name, unit)| format!("{object} {name} = {value} {unit}").trim().to_owned())
+        .collect();
+    vec![
+        check::others(bench.since_start().others_cpu_share),
+        check::cgroup_limit((!limits.is_empty()).then(|| limits.join(", ")).as_deref()),
+        check::memory_file_system(file_system),
+        holes(data, data_bytes),
+        check::size_against_caches(data_bytes, host::facts::memory_total()),
+    ]
+}
+
+/// Holes and unwritten extents: reads of them never reach the device.
+fn holes(data: &Path, data_bytes: u64) -> Check {
+    let access = Access { read: true, write: false, direct: false, dsync: false };
+    match File::open(data, access).and_then(|file| file.extents()) {
+        Ok(e) => check::holes(data_bytes, Some(e.unwritten_bytes + e.inline_bytes), Some(e.hole_bytes)),
+        Err(_) => check::holes(data_bytes, None, None),
+    }
 }

@@ -84,7 +84,8 @@ fn hint(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// A device is overwritten only when it is named twice, letter by letter, and nothing on the machine holds it.
+/// A device is overwritten only when it is named twice, letter by letter, and nothing on the machine uses it. What is
+/// written on it (a signature, partitions) is what the user gave up by naming it; what is in use is refused all the same.
 fn destroyable(typed: &Path, device: &Path, named: &Path) -> Result<Target, LabError> {
     if named != typed && named != device {
         return Err(LabError::Target(format!(
@@ -96,7 +97,10 @@ fn destroyable(typed: &Path, device: &Path, named: &Path) -> Result<Target, LabE
             device.display()
         )));
     }
-    host::facts::in_use(device)?.must_be_free()?;
+    let in_use = host::facts::in_use(device)?;
+    if in_use.is_busy() {
+        in_use.must_be_free()?;
+    }
     Ok(Target::Device { path: device.to_owned(), destroy: true })
 }
 
@@ -117,6 +121,10 @@ pub fn make_file(
 ) -> Result<(), LabError> {
     let access = Access { read: true, write: true, direct: false, dsync: false };
     let file = File::create_new(path, access)?;
+    // Direct where it works: cached writes would all be flushed at the end, and Ctrl-C would wait for that flush.
+    let direct = File::open(path, Access { direct: true, ..access })
+        .and_then(|file| file.probe_direct().map(|()| file));
+    let file = direct.unwrap_or(file);
     let written = io::prepare::write_stamped(&file, bytes, block_bytes, file_id, seed, &mut |done, _| {
         told(control, done);
         !control.cancelled()

@@ -47,7 +47,9 @@ fn export_table(
     failed: impl Fn(std::io::Error) -> RecordError,
 ) -> Result<PathBuf, RecordError> {
     let path = directory.join(format!("{}.csv", table.name));
-    let mut csv = csv::Writer::from_path(&path).map_err(|e| failed(e.into()))?;
+    // A file of that name is somebody's: it is not overwritten.
+    let file = std::fs::File::create_new(&path).map_err(&failed)?;
+    let mut csv = csv::Writer::from_writer(file);
     csv.write_record(table.all_columns().map(|column| column.name)).map_err(|e| failed(e.into()))?;
     each_row(record, table, |cells| csv.write_record(cells.iter().map(field)).map_err(|e| failed(e.into())))?;
     csv.flush().map_err(&failed)?;

@@ -203,9 +203,12 @@ table! {
         cpu_ns: Option<u64>,
         /// The open flags in force, as the kernel shows them.
         proof: Option<String>,
-        /// Requests that the device counted in the window.
+        /// Requests handed to storage from the first to the last, before and after the window too: what `device_ops` is
+        /// held against.
+        requests: Option<u64>,
+        /// Requests that the device counted meanwhile.
         device_ops: Option<u64>,
-        /// Bytes that the device counted in the window.
+        /// Bytes that the device counted meanwhile.
         device_bytes: Option<u64>,
     }
 }

@@ -102,7 +102,7 @@ pub struct Calibrate {
     /// Database block size.
     #[arg(long, default_value = "8k")]
     pub block: Bytes,
-    /// Size of our own file, or how much of a file or device is used [default: 1g in a directory, else all].
+    /// Size of our own file, or how much of a file or device is used [default: 1g, all of what is only read].
     #[arg(long)]
     pub size: Option<Bytes>,
     /// Sessions of the group commit figures.
@@ -152,13 +152,13 @@ pub struct Report {
     /// The runs; none: list them.
     pub runs: Vec<String>,
     /// Write the page here; one self-contained file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "format"])]
     pub html: Option<PathBuf>,
     /// What to print.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
     /// Write every table of the record as CSV into this directory (one run).
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "format")]
     pub csv: Option<PathBuf>,
 }
 

@@ -7,6 +7,7 @@ use super::subject::{Shape, Subject, Work, observe};
 use crate::LabError;
 use crate::bench::Bench;
 use crate::control::Control;
+use crate::load::LoadError;
 use io::Api;
 use record::CurvePointRow;
 use record::json::json;
@@ -62,8 +63,16 @@ pub fn visit(
         bench.step(control, &format!("beyond the knee: {threads} threads, one read each"));
         let shape = Shape { api: Api::Threads, threads };
         let work = Work::Read { bytes: subject.block_bytes, in_flight: threads, shape };
-        let seed = bench.seed.part(50 + u64::from(threads));
-        let observed = observe(subject, work, Nanos::millis(200), measure, seed, bench, control.cancel)?;
+        let seed = bench.seed.part(5_000 + u64::from(threads));
+        let observed = match observe(subject, work, Nanos::millis(200), measure, seed, bench, control.cancel)
+        {
+            // More threads than this machine allows is an answer, not a failure: go on with what was seen.
+            Err(LabError::Load(error @ LoadError::Thread { .. })) => {
+                control.progress.say(&error.to_string());
+                break;
+            }
+            other => other?,
+        };
         let point = Oversubscribed {
             threads,
             rate: observed.trial.rate(),

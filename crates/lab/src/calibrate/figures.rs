@@ -9,7 +9,7 @@ use crate::LabError;
 use crate::bench::Bench;
 use crate::compare::interval_row;
 use crate::control::Control;
-use crate::evidence::{Delta, Observed, check_row, little, read_checks};
+use crate::evidence::{Delta, Observed, check_row, conservation, little, read_checks};
 use record::json::json;
 use record::{EstimateRow, PhaseRow, VisitRow};
 use stats::check::{self, Check};
@@ -45,6 +45,8 @@ pub struct Figure {
     pub unit: Unit,
     /// Its operating point.
     pub work: Work,
+    /// Its mean latency is to be at most `--max-latency`.
+    pub held_to_limit: bool,
     /// What people should know beside the number.
     pub note: Option<String>,
     visits: Vec<Observed>,
@@ -53,7 +55,24 @@ pub struct Figure {
 impl Figure {
     /// A figure without visits.
     pub fn new(key: impl Into<String>, label: impl Into<String>, unit: Unit, work: Work) -> Self {
-        Self { key: key.into(), label: label.into(), unit, work, note: None, visits: Vec::new() }
+        Self {
+            key: key.into(),
+            label: label.into(),
+            unit,
+            work,
+            held_to_limit: false,
+            note: None,
+            visits: Vec::new(),
+        }
+    }
+
+    /// Mean latency in the first and in the last visit, nanoseconds.
+    pub fn first_and_last_latency_ns(&self) -> (Option<f64>, Option<f64>) {
+        let mean = |o: &Observed| (o.trial.ops > 0).then(|| o.trial.histogram.mean());
+        match self.visits.as_slice() {
+            [first, .., last] => (mean(first), mean(last)),
+            _ => (None, None),
+        }
     }
 
     fn value(&self, observed: &Observed) -> f64 {
@@ -104,11 +123,11 @@ pub fn confirm(
             match observe(subject, figure.work, settle, measure, seed, bench, control.cancel) {
                 Ok(observed) => {
                     store(bench, visit, workloads[index], figure, &observed)?;
-                    bench.writer.end_visit(visit, "measured", None)?;
+                    bench.end_visit(visit, "measured", None)?;
                     figure.visits.push(observed);
                 }
                 Err(error) => {
-                    bench.writer.end_visit(visit, "dropped", Some(&error.to_string()))?;
+                    bench.end_visit(visit, "dropped", Some(&error.to_string()))?;
                     return Err(error);
                 }
             }
@@ -160,6 +179,7 @@ fn store(
         submit_share: trial.submit_share,
         cpu_ns: trial.cpu_ns,
         proof: Some(trial.flags.clone()),
+        requests: Some(trial.requests),
         device_ops: if reads { delta.device_reads } else { delta.device_writes },
         device_bytes: if reads { delta.device_read_bytes } else { delta.device_write_bytes },
     })?;
@@ -181,40 +201,63 @@ pub struct Summary {
     pub rates: Vec<f64>,
 }
 
-/// Estimate and checks of one figure.
-///
-/// # Errors
-/// When it had fewer visits than an interval needs.
-pub fn summarise(figure: &Figure) -> Result<Summary, LabError> {
+/// Estimate and checks of one figure; none when it was not visited. Without an interval when it was visited too seldom, or
+/// when a visit saw nothing complete: that figure is then shown as it is, and the others are not lost with it.
+fn summarise(figure: &Figure, latency_max: Nanos) -> Option<Summary> {
+    if figure.visits.is_empty() {
+        return None;
+    }
     let values: Vec<f64> = figure.visits.iter().map(|o| figure.value(o)).collect();
     let merged = merge(figure);
     let resolution = 1.0 / merged.trial.ops.max(1) as f64;
-    let interval = stats::interval::absolute(&values, 0.95, resolution).map_err(|e| LabError::Workload {
-        workload: "calibrate",
-        reason: format!("{}: {e}", figure.label),
-    })?;
+    let interval = stats::interval::absolute(&values, LEVEL, resolution);
     let rates: Vec<f64> = figure.visits.iter().flat_map(|o| o.trial.slice_rates()).collect();
-    let steady = stats::steady::assess(&rates, super::subject::SLICE.as_secs(), crate::DELTA);
+    // Visits lie far apart: only slices of one visit are a series in time.
+    let series = figure.visits.iter().map(|o| o.trial.slice_rates()).max_by_key(Vec::len).unwrap_or_default();
+    let steady = stats::steady::assess(&series, super::subject::SLICE.as_secs(), crate::DELTA);
     let histogram = &merged.trial.histogram;
     let p99_known = histogram.count() as f64 * 0.01 >= 100.0;
     let estimate = EstimateRow {
         metric: figure.key.clone(),
         label: figure.label.clone(),
-        value: interval.value,
-        low: Some(interval.low),
-        high: Some(interval.high),
-        level: Some(interval.level),
+        value: interval
+            .as_ref()
+            .map_or_else(|_| values.iter().sum::<f64>() / values.len() as f64, |i| i.value),
+        low: interval.as_ref().ok().map(|i| i.low),
+        high: interval.as_ref().ok().map(|i| i.high),
+        level: Some(LEVEL),
         n: values.len() as u64,
         unit: figure.unit.name().into(),
         steady: Some(format!("{}{}", steady.class, if steady.proven { "" } else { ", not proven" })),
-        note: figure.note.clone(),
+        note: note(figure, interval.err(), histogram.mean(), latency_max),
         latency_ns: Some(histogram.mean()),
         latency_p99_ns: p99_known.then(|| histogram.quantile(0.99) as f64),
         configuration_id: None,
         in_flight: Some(figure.work.in_flight()),
         threads: Some(figure.work.threads()),
     };
-    Ok(Summary { checks: checks(figure, &merged, &steady), merged, estimate, rates })
+    Some(Summary { checks: checks(figure, &merged, &steady), merged, estimate, rates })
+}
+
+/// Confidence level of the figures.
+const LEVEL: f64 = 0.95;
+
+fn note(
+    figure: &Figure,
+    no_interval: Option<stats::interval::TooFew>,
+    latency_ns: f64,
+    latency_max: Nanos,
+) -> Option<String> {
+    let mut notes: Vec<String> = figure.note.iter().cloned().collect();
+    if let Some(reason) = no_interval {
+        notes.push(format!("no interval: {reason}"));
+    }
+    if figure.held_to_limit {
+        let (word, limit) =
+            (if latency_ns <= latency_max.0 as f64 { "within" } else { "ABOVE" }, latency_max);
+        notes.push(format!("{word} the limit of {limit}"));
+    }
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 fn checks(figure: &Figure, merged: &Observed, steady: &Assessment) -> Vec<Check> {
@@ -245,6 +288,7 @@ fn checks(figure: &Figure, merged: &Observed, steady: &Assessment) -> Vec<Check>
         let window = trial.seconds() / figure.visits.len() as f64;
         checks.extend(little(trial.rate(), trial.histogram.mean(), in_flight, window));
         let latency = trial.histogram.mean();
+        checks.push(conservation(trial));
         checks.push(check::generator_bound(
             cpu_share,
             f64::from(in_flight),
@@ -266,6 +310,7 @@ fn merge(figure: &Figure) -> Observed {
         let other = &observed.trial;
         length += other.window.end - other.window.start;
         trial.ops += other.ops;
+        trial.slices.extend(other.slices.iter().cloned());
         trial.bytes += other.bytes;
         trial.errors += other.errors;
         trial.requests += other.requests;
@@ -286,11 +331,11 @@ fn merge(figure: &Figure) -> Observed {
 ///
 /// # Errors
 /// When the record cannot be written.
-pub fn conclude(figure: &Figure, bench: &mut Bench) -> Result<Summary, LabError> {
-    let summary = summarise(figure)?;
+pub fn conclude(figure: &Figure, latency_max: Nanos, bench: &mut Bench) -> Result<Option<Summary>, LabError> {
+    let Some(summary) = summarise(figure, latency_max) else { return Ok(None) };
     bench.writer.estimate(&summary.estimate)?;
     for check in &summary.checks {
         bench.writer.check(&check_row("figure", None, &figure.key, check))?;
     }
-    Ok(summary)
+    Ok(Some(summary))
 }

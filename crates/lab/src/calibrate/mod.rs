@@ -11,8 +11,7 @@ mod prepare;
 pub mod subject;
 
 use crate::LabError;
-use crate::bench::{Bench, Purpose};
-use crate::compare::Finished;
+use crate::bench::{Bench, Finished, Purpose};
 use crate::control::Control;
 use crate::evidence::check_row;
 use crate::target::Target;
@@ -56,6 +55,7 @@ pub struct Options {
 /// # Errors
 /// What made the run impossible; its record, if one was begun, says the same. Ctrl-C is no error.
 pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, LabError> {
+    crate::workload::commit::check_sessions(options.sessions)?;
     let schedule = options.effort.schedule();
     let size = prepare::choose_size(options)?;
     let purpose = Purpose {
@@ -73,17 +73,7 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
     let mut bench = Bench::open(options.target.path(), purpose)?;
     let result = prepare::subject(options, size, &mut bench, control)
         .and_then(|subject| Calibration { options, schedule, subject }.measure(&mut bench, control));
-    let status = match &result {
-        Ok(()) => "finished".to_owned(),
-        Err(LabError::Cancelled) => "interrupted".to_owned(),
-        Err(error) => format!("failed: {error}"),
-    };
-    let record = bench.finish(&status)?;
-    match result {
-        Ok(()) => Ok(Finished { record, interrupted: false }),
-        Err(LabError::Cancelled) => Ok(Finished { record, interrupted: true }),
-        Err(error) => Err(error),
-    }
+    bench.finish(result)
 }
 
 /// Name of the main curve in the record.
@@ -146,8 +136,10 @@ impl Calibration<'_> {
             None
         };
         let mut figures = self.figures(shape, &found, &within, &large_found, write_found.as_ref());
-        figures::confirm(&mut figures, &self.subject, &self.schedule, bench, control)?;
-        self.conclude(&figures, &found, &beyond, bench)
+        let confirmed = figures::confirm(&mut figures, &self.subject, &self.schedule, bench, control);
+        // Also after Ctrl-C: what was finished is shown, so it is doubted too.
+        self.conclude(&figures, &found, &beyond, bench)?;
+        confirmed
     }
 
     fn store_plan(&self, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
@@ -193,7 +185,7 @@ impl Calibration<'_> {
             for (index, &shape) in shapes.iter().enumerate() {
                 bench.step(control, &format!("probing {} with {} threads", shape.api, shape.threads));
                 let work = Work::Read { bytes: self.subject.block_bytes, in_flight: PROBE_IN_FLIGHT, shape };
-                let seed = bench.seed.part(20 + u64::from(round));
+                let seed = bench.seed.part(20 + u64::from(round) * 100 + index as u64);
                 let settle = Nanos::millis(100);
                 let trial = self.subject.run(work, settle, self.schedule.probe, seed, control.cancel)?;
                 if control.cancelled() {
@@ -326,17 +318,13 @@ impl Calibration<'_> {
         }
         let limit = self.options.latency_max;
         match *within {
-            LatencyBound::Met { n, .. } if n != found.n_best => figures.push(Figure::new(
-                "read_iops_within_latency",
-                format!("max random {block} reads within {limit}"),
-                reads,
-                read(n),
-            )),
-            LatencyBound::Met { .. } => {
-                let note = format!("within the limit of {limit} as well");
-                let old = figures[1].note.take();
-                figures[1].note = Some(old.map_or(note.clone(), |old| format!("{old}; {note}")));
+            LatencyBound::Met { n, .. } if n != found.n_best => {
+                let label = format!("max random {block} reads within {limit}");
+                let mut figure = Figure::new("read_iops_within_latency", label, reads, read(n));
+                figure.held_to_limit = true;
+                figures.push(figure);
             }
+            LatencyBound::Met { .. } => figures[1].held_to_limit = true,
             LatencyBound::NotMetByOne { .. } => {
                 figures[0].note =
                     Some(format!("even one read in flight takes longer than the limit of {limit}"));
@@ -363,25 +351,29 @@ impl Calibration<'_> {
     }
 
     fn redo_figures(&self) -> Vec<Figure> {
-        let calls =
-            [(LogCall::Dsync, "O_DSYNC"), (LogCall::Fdatasync, "fdatasync"), (LogCall::Fua, "RWF_DSYNC")];
+        let path = if self.subject.direct { "O_DIRECT" } else { "cached" };
+        let calls = [
+            (LogCall::Dsync, "dsync", format!("{path} + O_DSYNC")),
+            (LogCall::Fdatasync, "fdatasync", "cached + fdatasync".to_owned()),
+            (LogCall::Fua, "fua", format!("{path} + RWF_DSYNC")),
+        ];
         let smallest = self.subject.log_block_bytes;
         let mut figures = Vec::new();
-        for bytes in [smallest, smallest.max(4096) * 4, smallest.max(4096) * 16] {
-            for (call, name) in calls {
+        for bytes in [smallest, smallest * 4, smallest * 16] {
+            for (call, key, name) in &calls {
                 let size = Bytes(u64::from(bytes));
                 figures.push(Figure::new(
-                    format!("redo_{}_{}", name.to_lowercase(), bytes),
+                    format!("redo_{key}_{bytes}"),
                     format!("redo write {size}, {name}"),
                     Unit::PerSecond("writes/s"),
-                    Work::Redo { bytes, call },
+                    Work::Redo { bytes, call: *call },
                 ));
             }
         }
         let sessions = self.options.sessions;
-        for (call, name) in &calls[..2] {
+        for (call, key, name) in &calls[..2] {
             figures.push(Figure::new(
-                format!("commit_{}", name.to_lowercase()),
+                format!("commit_{key}"),
                 format!("group commit, {sessions} sessions, {name}"),
                 Unit::PerSecond("commits/s"),
                 Work::Commit { sessions, call: *call },
@@ -400,7 +392,7 @@ impl Calibration<'_> {
         let mut maximum = found.rate_confirmed;
         let mut one_ns = None;
         for figure in figures {
-            let summary = figures::conclude(figure, bench)?;
+            let Some(summary) = figures::conclude(figure, self.options.latency_max, bench)? else { continue };
             match figure.key.as_str() {
                 "read_iops_max" => {
                     maximum = summary.estimate.value;
@@ -425,10 +417,23 @@ impl Calibration<'_> {
                      "lower_bound_only": found.lower_bound_only, "unstable": found.environment_unstable }),
         )?;
         beyond::name(beyond, found.collapse.as_ref(), maximum, found.n_best, bench)?;
-        for check in self.run_checks(one_ns, bench) {
+        let span = self.subject.span.end - self.subject.span.start;
+        let mut checks = crate::evidence::run_checks(bench, &self.subject.data, span);
+        if let Some(one_ns) = one_ns {
+            checks.push(check::near_memory(one_ns, prepare::page_cache_read_ns(&self.subject)));
+        }
+        checks.push(self.anchor(figures));
+        for check in checks {
             bench.writer.check(&check_row("run", None, "", &check))?;
         }
         Ok(())
+    }
+
+    /// Did one read at a time take as long in the last round as in the first?
+    fn anchor(&self, figures: &[Figure]) -> check::Check {
+        let one = figures.iter().find(|f| f.key == "read_iops_1").map(Figure::first_and_last_latency_ns);
+        let (first, last) = one.unwrap_or((None, None));
+        check::anchor(first, last)
     }
 
     /// Does the device flush when it is told to?
@@ -443,28 +448,6 @@ impl Calibration<'_> {
             trial.histogram.quantile(0.5) as f64,
             None,
         )
-    }
-
-    fn run_checks(&self, one_read_ns: Option<f64>, bench: &Bench) -> Vec<check::Check> {
-        let file_system = bench.storage.mount.as_ref().map_or("unknown", |m| m.fs_type.as_str());
-        let span = self.subject.span.end - self.subject.span.start;
-        let mut checks = vec![
-            check::others(bench.since_start().others_cpu_share),
-            check::memory_file_system(file_system),
-            prepare::holes(&self.subject),
-        ];
-        if let Some(one_read_ns) = one_read_ns {
-            checks.push(check::near_memory(one_read_ns, prepare::page_cache_read_ns(&self.subject)));
-        }
-        checks.push(check::size_against_caches(span, host::facts::memory_total()));
-        let limits: Vec<String> = host::facts::cgroup_limits(&bench.storage.stack)
-            .into_iter()
-            .filter(|f| f.name != "cpuset")
-            .filter_map(|f| Some((f.value.filter(|v| v != "unlimited")?, f.object, f.name, f.unit)))
-            .map(|(value, object, name, unit)| format!("{object} {name} = {value} {unit}").trim().to_owned())
-            .collect();
-        checks.push(check::cgroup_limit((!limits.is_empty()).then(|| limits.join(", ")).as_deref()));
-        checks
     }
 }
 

@@ -7,7 +7,6 @@ use crate::bench::Bench;
 use crate::control::Control;
 use crate::target::{Target, make_file};
 use io::{Access, Api, File, IoError};
-use stats::check::{self, Check};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos};
@@ -18,6 +17,10 @@ const SIZE_DEFAULT: Bytes = Bytes::gib(1);
 const SIZE_MIN: Bytes = Bytes::mib(64);
 const REDO_BYTES: u64 = 64 << 20;
 const FREE_SHARE_MAX: f64 = 0.8;
+/// Redo is written in whole pages, as the page cache would have to anyway; larger where direct I/O needs it.
+const LOG_BLOCK_BYTES: u32 = 4096;
+/// What is read again and again to learn how fast a cached page is.
+const CACHED_BYTES: u64 = 256 << 10;
 
 /// Size of the file that we make in a directory; foreseen against the free space. `None` for files and devices.
 pub fn choose_size(options: &Options) -> Result<Option<Bytes>, LabError> {
@@ -58,15 +61,20 @@ pub fn subject(
     match &options.target {
         Target::Directory(_) => {
             let size = size.expect("a directory has a size").0;
-            let (data, redo) = (bench.new_file("data.dbf"), bench.new_file("redo.log"));
+            control.progress.say(&format!(
+                "{} of test data in a directory of our own in {}, removed at the end.",
+                Bytes(size + REDO_BYTES),
+                options.target.path().display()
+            ));
+            let (data, redo) = (bench.new_file("data.dbf")?, bench.new_file("redo.log")?);
             write(&data, size, block_bytes, DATA_FILE_ID, bench, control)?;
             write(&redo, REDO_BYTES, 4096, crate::workload::commit::REDO_FILE_ID, bench, control)?;
-            let (direct, log_block_bytes) = direct(&data, true, control)?;
+            let (direct, log_block_bytes) = direct(&data, true, block_bytes, control)?;
             let redo = Some((redo, 0..REDO_BYTES));
             Ok(Subject { data, span: 0..size, redo, stamped: true, direct, block_bytes, log_block_bytes })
         }
         Target::File(path) | Target::Device { path, destroy: false } => {
-            let (direct, log_block_bytes) = direct(path, false, control)?;
+            let (direct, log_block_bytes) = direct(path, false, block_bytes, control)?;
             let bytes =
                 File::open(path, Access { read: true, write: false, direct: false, dsync: false })?.size()?;
             let end = options.size.map_or(bytes, |s| s.0.min(bytes));
@@ -102,7 +110,7 @@ fn destroyed_device(
     bench: &mut Bench,
     control: &mut Control<'_>,
 ) -> Result<Subject, LabError> {
-    let (direct, log_block_bytes) = direct(path, true, control)?;
+    let (direct, log_block_bytes) = direct(path, true, block_bytes, control)?;
     let file = File::open(path, Access { read: true, write: true, direct, dsync: false })?;
     let bytes = file.size()?;
     let wanted = options.size.unwrap_or(SIZE_DEFAULT).0.min(bytes.saturating_sub(REDO_BYTES));
@@ -153,41 +161,49 @@ fn write(
 }
 
 /// Whether direct I/O really works here, and the log block that it needs.
-fn direct(path: &Path, write: bool, control: &mut Control<'_>) -> Result<(bool, u32), LabError> {
+fn direct(
+    path: &Path,
+    write: bool,
+    block_bytes: u32,
+    control: &mut Control<'_>,
+) -> Result<(bool, u32), LabError> {
     let opened =
         File::open(path, Access { read: true, write, direct: true, dsync: false }).and_then(|file| {
             file.probe_direct()?;
             Ok(file.alignment().length)
         });
     match opened {
-        Ok(length) => Ok((true, length.max(4096))),
+        Ok(length) if !block_bytes.is_multiple_of(length) => Err(LabError::Target(format!(
+            "direct I/O on {} works in units of {length} bytes, and --block {} is not a multiple; type --block {}",
+            path.display(),
+            Bytes(u64::from(block_bytes)),
+            Bytes(u64::from(length))
+        ))),
+        Ok(length) => Ok((true, length.max(LOG_BLOCK_BYTES))),
         Err(error @ (IoError::DirectRefusedAtOpen { .. } | IoError::DirectRefusedAtTransfer { .. })) => {
             control.progress.say(&error.to_string());
-            Ok((false, 4096))
+            Ok((false, LOG_BLOCK_BYTES))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Holes and unwritten extents under the span: reads of them never reach the device.
-pub fn holes(subject: &Subject) -> Check {
-    let access = Access { read: true, write: false, direct: false, dsync: false };
-    match File::open(&subject.data, access).and_then(|file| file.extents()) {
-        Ok(e) => check::holes(subject.span.end, Some(e.unwritten_bytes + e.inline_bytes), Some(e.hole_bytes)),
-        Err(_) => check::holes(subject.span.end, None, None),
-    }
-}
-
 /// Latency of one read that the page cache serves, ns; `None` when it cannot be measured.
 pub fn page_cache_read_ns(subject: &Subject) -> Option<f64> {
-    let small = Subject { span: 0..(4 << 20), direct: false, stamped: false, ..subject.clone() };
+    let small = Subject { span: 0..CACHED_BYTES, direct: false, stamped: false, ..subject.clone() };
+    // Read once before: otherwise a slow disk would pass for a slow page cache.
+    let access = Access { read: true, write: false, direct: false, dsync: false };
+    let file = File::open(&small.data, access).ok()?;
+    if file.read_at(&mut vec![0; CACHED_BYTES as usize], 0) != io::Outcome::Full {
+        return None;
+    }
     let work = Work::Read {
         bytes: subject.block_bytes,
         in_flight: 1,
         shape: Shape { api: Api::Threads, threads: 1 },
     };
     let trial = small
-        .run(work, Nanos::millis(100), Nanos::millis(100), units::Seed(1), &AtomicBool::new(false))
+        .run(work, Nanos::millis(20), Nanos::millis(100), units::Seed(1), &AtomicBool::new(false))
         .ok()?;
     (trial.ops > 0).then(|| trial.histogram.quantile(0.5) as f64)
 }

@@ -193,7 +193,14 @@ impl Subject {
         let file = Arc::new(File::open(&path, access)?);
         let block_bytes = self.log_block_bytes;
         Log::open(
-            LogFile { file, api: Api::Threads, call, region, block_bytes, write_bytes_max: 256 << 10 },
+            LogFile {
+                file,
+                api: Api::Threads,
+                call,
+                region,
+                block_bytes,
+                write_bytes_max: commit::WRITE_BYTES_MAX,
+            },
             seed,
         )
     }

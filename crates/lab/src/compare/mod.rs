@@ -10,7 +10,7 @@ mod proof;
 pub mod visit;
 
 use crate::LabError;
-use crate::bench::{Bench, Purpose};
+use crate::bench::{Bench, Finished, Purpose};
 use crate::control::Control;
 use crate::evidence::{Observed, check_row};
 use configuration::Configuration;
@@ -18,7 +18,7 @@ use io::{Access, Api, File};
 use plan::Plan;
 use record::json::json;
 use record::{ConfigurationRow, IntervalRow, PhaseRow, VisitRow};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use units::{Bytes, Nanos, Seed, clock};
 use visit::{DATA_FILE_ID, Files, Visit, Workload};
 
@@ -51,15 +51,6 @@ pub struct Options {
     pub record_path: Option<PathBuf>,
 }
 
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished {
-    /// Its record.
-    pub record: PathBuf,
-    /// The user stopped it.
-    pub interrupted: bool,
-}
-
 /// Size of the data file when the user names none.
 const SIZE_DEFAULT: Bytes = Bytes::gib(1);
 /// Smallest data file that says anything: cold reads must not run out of unread blocks at once.
@@ -88,20 +79,15 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
         workspace_in: Some(options.directory.clone()),
     };
     let size = choose_size(options)?;
+    control.progress.say(&format!(
+        "{} of test data in a directory of our own in {}, removed at the end.",
+        Bytes(size.0 + size.0 / GROWTH_SHARE + REDO_BYTES.0),
+        options.directory.display()
+    ));
     let mut bench = Bench::open(&options.directory, purpose)?;
     let result = Comparison::prepare(options, size, &mut bench, control)
         .and_then(|comparison| comparison.measure(&mut bench, control));
-    let status = match &result {
-        Ok(()) => "finished".to_owned(),
-        Err(LabError::Cancelled) => "interrupted".to_owned(),
-        Err(error) => format!("failed: {error}"),
-    };
-    let record = bench.finish(&status)?;
-    match result {
-        Ok(()) => Ok(Finished { record, interrupted: false }),
-        Err(LabError::Cancelled) => Ok(Finished { record, interrupted: true }),
-        Err(error) => Err(error),
-    }
+    bench.finish(result)
 }
 
 fn check_options(options: &Options) -> Result<(), LabError> {
@@ -121,8 +107,20 @@ fn check_options(options: &Options) -> Result<(), LabError> {
     if !(0.2..=1440.0).contains(&options.minutes) {
         return refuse(format!("--minutes {} is out of range; type 0.2 to 1440", options.minutes));
     }
-    if !(1..=200).contains(&options.sessions) {
-        return refuse(format!("--sessions {} is out of range; type 1 to 200", options.sessions));
+    crate::workload::commit::check_sessions(options.sessions)?;
+    if options.apis.contains(&Api::Threads) {
+        return refuse(
+            "--api names the API of the asynchronous modes: io_uring, libaio. The blocking modes need none."
+                .into(),
+        );
+    }
+    let apis = if options.apis.is_empty() { Api::ALL.to_vec() } else { options.apis.clone() };
+    let asked = Configuration::all(&apis);
+    if asked.iter().filter(|c| options.modes.is_empty() || options.modes.contains(&c.mode)).count() < 2 {
+        return refuse(
+            "that leaves one configuration, and nothing to compare it with; name more --modes or --api"
+                .into(),
+        );
     }
     let block = options.block.0;
     if !block.is_power_of_two() || !(4096..=32768).contains(&block) {
@@ -175,11 +173,11 @@ impl<'o> Comparison<'o> {
         control: &mut Control<'_>,
     ) -> Result<Self, LabError> {
         let files = Files {
-            data: bench.new_file("data.dbf"),
+            data: bench.new_file("data.dbf")?,
             data_bytes: size.0,
             cached_bytes: CACHED_BYTES.0.min(size.0 / 4),
-            redo: bench.new_file("redo.log"),
-            growth: bench.new_file("growth.dbf"),
+            redo: bench.new_file("redo.log")?,
+            growth: bench.new_file("growth.dbf")?,
         };
         make(bench, control, &files.data, size.0, options.block.0 as u32, DATA_FILE_ID)?;
         make(bench, control, &files.redo, REDO_BYTES.0, 4096, crate::workload::commit::REDO_FILE_ID)?;
@@ -217,7 +215,9 @@ impl<'o> Comparison<'o> {
         self.plan.growth = Bytes::mib(8);
         let mut slowest = f64::INFINITY;
         for &configuration in &self.configurations {
-            let trial = self.visit(configuration, seed, control).run(Workload::GrowthWrite)?;
+            let visit = self.visit(configuration, seed, control);
+            visit.prepare(Workload::GrowthWrite)?;
+            let trial = visit.run(Workload::GrowthWrite)?;
             stop_if_cancelled(control)?;
             slowest = slowest.min(trial.bytes as f64 / trial.seconds());
         }
@@ -225,6 +225,7 @@ impl<'o> Comparison<'o> {
         for round in 0..4 {
             for (values, workload) in logs.iter_mut().zip([Workload::ReadCold, Workload::Commit]) {
                 let visit = self.visit(self.configurations[0], seed.part(round), control);
+                visit.prepare(workload)?;
                 values.push(visit.run(workload)?.rate().max(1e-9).ln());
                 stop_if_cancelled(control)?;
             }
@@ -232,12 +233,16 @@ impl<'o> Comparison<'o> {
         let left = self.options.minutes * 60.0 - bench.elapsed_seconds() - 3.0;
         let growth_max = Bytes(self.files.data_bytes / GROWTH_SHARE);
         let visits = stats::order::block(self.configurations.len(), 0, bench.seed).len() as u32;
+        let pilot = self.plan.phases.read_cold;
         self.plan = Plan::for_budget(left, visits, slowest, growth_max);
         bench.set_forecast(bench.elapsed_seconds() + self.plan.seconds + 2.0);
         let visible = logs.map(|values| {
-            // A ratio of two configurations carries the noise of both.
-            let sd = sd(&values) * std::f64::consts::SQRT_2;
-            stats::interval::mde(sd, self.plan.blocks as usize, 0.95, 0.8)
+            // A ratio carries the noise of both sides; shorter visits than the pilot's carry more of it; and a verdict is
+            // corrected for all the configurations that are held against the baseline.
+            let shorter = (pilot.as_secs() / self.plan.phases.read_cold.as_secs()).max(1.0).sqrt();
+            let others = (self.configurations.len() - 1) as f64;
+            let sd = sd(&values) * std::f64::consts::SQRT_2 * shorter;
+            stats::interval::mde(sd, self.plan.blocks as usize, 1.0 - 0.05 / others, 0.8)
         });
         self.store_plan(bench, control, visible)
     }
@@ -314,10 +319,11 @@ impl<'o> Comparison<'o> {
             )?);
         }
         let mut proof = proof::Proof::new(&self.configurations);
-        for ordinal in 0..self.plan.blocks {
-            self.block(ordinal, &ids, &workloads, &mut proof, bench, control)?;
-        }
-        self.conclude(&ids, &proof, bench)
+        let measured = (0..self.plan.blocks)
+            .try_for_each(|ordinal| self.block(ordinal, &ids, &workloads, &mut proof, bench, control));
+        // Also after Ctrl-C: what was finished is shown, so it is doubted too.
+        self.conclude(&ids, &proof, bench)?;
+        measured
     }
 
     /// One block: every configuration once, in the order that chance decided.
@@ -342,11 +348,11 @@ impl<'o> Comparison<'o> {
             })?;
             let result = self.visit_all(ordinal, index, visit_id, workloads, proof, bench, control);
             match &result {
-                Ok(()) => bench.writer.end_visit(visit_id, "measured", None)?,
+                Ok(()) => bench.end_visit(visit_id, "measured", None)?,
                 Err(LabError::Cancelled) => {
-                    bench.writer.end_visit(visit_id, "dropped", Some("stopped on request"))?;
+                    bench.end_visit(visit_id, "dropped", Some("stopped on request"))?;
                 }
-                Err(error) => bench.writer.end_visit(visit_id, "failed", Some(&error.to_string()))?,
+                Err(error) => bench.end_visit(visit_id, "failed", Some(&error.to_string()))?,
             }
             result?;
         }
@@ -375,8 +381,10 @@ impl<'o> Comparison<'o> {
                 workload.about().title
             );
             bench.step(control, &what);
+            let visit = self.visit(configuration, seed.part(workload as u64), control);
+            visit.prepare(workload)?;
             let before = bench.snapshot();
-            let trial = self.visit(configuration, seed, control).run(workload)?;
+            let trial = visit.run(workload)?;
             stop_if_cancelled(control)?;
             let observed = Observed { delta: bench.since(&before), trial };
             store(bench, visit_id, workload_id, workload, &configuration, self.options.sessions, &observed)?;
@@ -398,7 +406,7 @@ impl<'o> Comparison<'o> {
                 bench.writer.check(&check_row("configuration", Some(ids[index]), &subject, &check))?;
             }
         }
-        for check in proof::run_checks(bench, self.files.data_bytes) {
+        for check in crate::evidence::run_checks(bench, &self.files.data, self.files.data_bytes) {
             bench.writer.check(&check_row("run", None, "", &check))?;
         }
         Ok(())
@@ -419,7 +427,7 @@ fn sd(values: &[f64]) -> f64 {
 fn make(
     bench: &mut Bench,
     control: &mut Control<'_>,
-    path: &std::path::Path,
+    path: &Path,
     bytes: u64,
     block_bytes: u32,
     file_id: u64,
@@ -524,6 +532,7 @@ fn store(
         submit_share: trial.submit_share,
         cpu_ns: trial.cpu_ns,
         proof: Some(trial.flags.clone()),
+        requests: Some(trial.requests),
         device_ops: if reads { delta.device_reads } else { delta.device_writes },
         device_bytes: if reads { delta.device_read_bytes } else { delta.device_write_bytes },
     })?;

@@ -2,7 +2,6 @@
 
 use super::configuration::Configuration;
 use super::visit::Workload;
-use crate::bench::Bench;
 use crate::evidence::{Delta, Observed, little};
 use stats::check::{self, Check, Severity, Status};
 use stats::histogram::Histogram;
@@ -12,6 +11,7 @@ use stats::histogram::Histogram;
 struct Sums {
     trials: u32,
     ops: u64,
+    slice_ops: u64,
     seconds: f64,
     requests: u64,
     request_bytes: u64,
@@ -43,6 +43,7 @@ impl Proof {
         let sums = &mut self.sums[index][workload as usize];
         let Observed { trial, delta } = observed;
         sums.ops += trial.ops;
+        sums.slice_ops += trial.slices.iter().map(|slice| slice.ops).sum::<u64>();
         sums.seconds += trial.seconds();
         sums.requests += trial.requests;
         sums.request_bytes += trial.request_bytes;
@@ -97,6 +98,7 @@ fn workload_checks(
     block_bytes: u64,
 ) -> Vec<Check> {
     let mut checks = vec![
+        check::conservation(sums.histogram.count(), sums.ops, sums.slice_ops, 0),
         check::errors(sums.errors, sums.first_error.as_deref()),
         check::steal(sums.delta.steal_share, None),
     ];
@@ -166,14 +168,4 @@ fn really_asynchronous(configuration: &Configuration, writers: &Sums) -> Check {
             ..base
         }
     }
-}
-
-/// Checks of the run as a whole.
-pub fn run_checks(bench: &Bench, data_bytes: u64) -> Vec<Check> {
-    let file_system = bench.storage.mount.as_ref().map_or("unknown", |m| m.fs_type.as_str());
-    vec![
-        check::others(bench.since_start().others_cpu_share),
-        check::memory_file_system(file_system),
-        check::size_against_caches(data_bytes, host::facts::memory_total()),
-    ]
 }

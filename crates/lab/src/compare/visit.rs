@@ -20,8 +20,6 @@ pub const DATA_FILE_ID: u64 = 1;
 const GROWTH_FILE_ID: u64 = 3;
 /// Request size of bulk writes and scans.
 pub const BULK_BYTES: u32 = 1 << 20;
-/// Largest redo write: a group of all sessions.
-pub const REDO_WRITE_MAX: u32 = 256 << 10;
 /// Slice of the time lines.
 const SLICE: Nanos = Nanos::millis(100);
 
@@ -221,7 +219,29 @@ pub struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    /// Runs one workload under the configuration.
+    /// Brings caches and files into the state in which the workload begins. Not measured, and not between the snapshots
+    /// that the workload's device counters come from.
+    ///
+    /// # Errors
+    /// What cannot be brought about.
+    pub fn prepare(&self, workload: Workload) -> Result<(), LabError> {
+        match workload {
+            Workload::ReadColdOne | Workload::ReadCold | Workload::Mixed => {
+                self.open(&self.files.data)?.drop_cache()?;
+            }
+            // The hot region is read once: a page cache then holds it, a direct mode gains nothing by it.
+            Workload::ReadCached => {
+                let warm = Bulk { total_bytes: self.files.cached_bytes, ..self.bulk(DATA_FILE_ID) };
+                warm.scan(&self.open(&self.files.data)?, self.cancel)?;
+            }
+            Workload::GrowthWrite => self.new_growth_file()?,
+            Workload::GrowthScanCold => self.open(&self.files.growth)?.drop_cache()?,
+            Workload::GrowthScanWarm | Workload::CommitOne | Workload::Commit | Workload::Writers => {}
+        }
+        Ok(())
+    }
+
+    /// Runs one workload under the configuration, after [`Visit::prepare`].
     ///
     /// # Errors
     /// What spoiled the trial.
@@ -231,11 +251,7 @@ impl Visit<'_> {
             Workload::ReadCold => self.read_cold(self.sessions, self.phases.read_cold),
             Workload::ReadCached => self.read_cached(),
             Workload::GrowthWrite => self.growth_write(),
-            Workload::GrowthScanCold => {
-                self.open(&self.files.growth)?.drop_cache()?;
-                self.scan()
-            }
-            Workload::GrowthScanWarm => self.scan(),
+            Workload::GrowthScanCold | Workload::GrowthScanWarm => self.scan(),
             Workload::CommitOne => self.commit(1, self.phases.commit_one),
             Workload::Commit => self.commit(self.sessions, self.phases.commit),
             Workload::Mixed => self.mixed(),
@@ -272,16 +288,11 @@ impl Visit<'_> {
     /// Each session keeps one read in flight, as a database's foreground does. No block is read twice, so the page cache,
     /// dropped before, cannot serve a cached mode from this phase's own reads.
     fn read_cold(&self, sessions: u32, measure: Nanos) -> Result<Trial, LabError> {
-        self.open(&self.files.data)?.drop_cache()?;
         let spec = self.load(Pattern::RandomReadOnce, sessions, sessions, measure);
         Ok(Trial::of_load(load::run(&spec, self.cancel)?, spec.block_bytes))
     }
 
-    /// The hot region is read once in sequence first: a page cache then holds it, a direct mode gains nothing by it.
     fn read_cached(&self) -> Result<Trial, LabError> {
-        let file = self.open(&self.files.data)?;
-        let warm = Bulk { total_bytes: self.files.cached_bytes, ..self.bulk(DATA_FILE_ID) };
-        warm.scan(&file, self.cancel)?;
         let mut spec = self.load(Pattern::RandomRead, self.sessions, self.sessions, self.phases.read_cached);
         spec.span = 0..self.files.cached_bytes;
         Ok(Trial::of_load(load::run(&spec, self.cancel)?, spec.block_bytes))
@@ -300,7 +311,7 @@ impl Visit<'_> {
 
     /// The file is new in each visit. In mode `concurrent` its extents are written before the clock starts, because that
     /// is what the mode means; every other mode extends the file as it writes.
-    fn growth_write(&self) -> Result<Trial, LabError> {
+    fn new_growth_file(&self) -> Result<(), LabError> {
         match std::fs::remove_file(&self.files.growth) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(LabError::Target(format!(
@@ -326,6 +337,10 @@ impl Visit<'_> {
         } else {
             File::create_new(&self.files.growth, self.configuration.access())?;
         }
+        Ok(())
+    }
+
+    fn growth_write(&self) -> Result<Trial, LabError> {
         let file = self.open(&self.files.growth)?;
         self.bulk(GROWTH_FILE_ID).write(&file, self.seed, self.cancel)
     }
@@ -344,7 +359,7 @@ impl Visit<'_> {
             api: self.configuration.api,
             call: LogCall::Dsync,
             block_bytes: self.log_block_bytes,
-            write_bytes_max: REDO_WRITE_MAX,
+            write_bytes_max: commit::WRITE_BYTES_MAX,
         };
         Log::open(log, self.seed)
     }
@@ -359,7 +374,6 @@ impl Visit<'_> {
 
     fn mixed(&self) -> Result<Trial, LabError> {
         let file = self.open(&self.files.data)?;
-        file.drop_cache()?;
         file.advise_random()?;
         let mixed = Mixed {
             file,

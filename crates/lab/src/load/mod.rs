@@ -33,7 +33,7 @@ pub enum Pattern {
     RandomReadOnce,
     /// Each thread reads its own contiguous part of the span from its start, and again.
     SequentialRead,
-    /// Any block at any time, stamped with a rising generation.
+    /// In random order, each block once until all were written, then again; stamped with a rising generation.
     RandomWrite,
     /// Each thread writes its own contiguous part of the span from its start, and again, stamped.
     SequentialWrite,

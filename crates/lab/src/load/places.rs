@@ -33,10 +33,11 @@ pub(super) fn split(spec: &LoadSpec, files: u64, threads: u64) -> Vec<Places> {
     let blocks = blocks_per_file * files;
     let dealt = Arc::new(AtomicU64::new(0));
     let next = |thread: u64| match spec.pattern {
-        Pattern::RandomRead | Pattern::RandomWrite => {
-            Next::Random { rng: Rng::new(spec.seed.part(thread)), blocks }
+        Pattern::RandomRead => Next::Random { rng: Rng::new(spec.seed.part(thread)), blocks },
+        // Two writes to one block in flight together may tear it, so writes are dealt from one deck too.
+        Pattern::RandomReadOnce | Pattern::RandomWrite => {
+            Next::Once(Deck::new(spec.seed, blocks, dealt.clone()))
         }
-        Pattern::RandomReadOnce => Next::Once(Deck::new(spec.seed, blocks, dealt.clone())),
         Pattern::SequentialRead | Pattern::SequentialWrite => {
             // More threads than blocks: some share one.
             let from = (blocks * thread / threads).min(blocks - 1);

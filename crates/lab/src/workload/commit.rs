@@ -22,6 +22,23 @@ use units::{Seed, clock};
 /// Redo of one commit, bytes: a row of about 1 KB, as in case `commit`.
 pub const REDO_PER_COMMIT_BYTES: u32 = 1024;
 
+/// Most sessions: their group must fit one redo write.
+pub const SESSIONS_MAX: u32 = 200;
+/// Largest redo write.
+pub const WRITE_BYTES_MAX: u32 = 256 << 10;
+const _: () = assert!(SESSIONS_MAX * REDO_PER_COMMIT_BYTES <= WRITE_BYTES_MAX);
+
+/// Refuses a number of sessions that cannot run.
+///
+/// # Errors
+/// The range.
+pub fn check_sessions(sessions: u32) -> Result<(), LabError> {
+    if (1..=SESSIONS_MAX).contains(&sessions) {
+        return Ok(());
+    }
+    Err(LabError::Target(format!("--sessions {sessions} is out of range; type 1 to {SESSIONS_MAX}")))
+}
+
 /// How a group is made durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogCall {

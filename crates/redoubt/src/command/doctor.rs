@@ -23,6 +23,10 @@ pub fn run(options: &Doctor) -> Result<ExitCode> {
         screen.step(what, (units::clock::now() - began).as_secs(), FORECAST_SECONDS);
     });
     screen.clear();
+    if cancel.load(std::sync::atomic::Ordering::Relaxed) {
+        anstream::eprintln!("Stopped on request; nothing is left behind.");
+        return Ok(ExitCode::from(stop::INTERRUPTED));
+    }
     if options.json {
         anstream::println!("{}", json(&findings));
     } else {

@@ -12,9 +12,9 @@ use crate::progress::Screen;
 use crate::stop;
 use anyhow::{Context, Result};
 use clap::CommandFactory;
-use lab::compare::Finished;
+use lab::bench::Finished;
 use lab::control::Control;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Does what was typed.
@@ -80,30 +80,50 @@ fn measured(
 /// The result on the terminal, and the page beside the record.
 fn show(finished: &Finished, json: bool) -> Result<()> {
     let reader = [record::Reader::open(&finished.record)?];
-    let page = finished.record.with_extension("html");
+    let page = page_beside(&finished.record);
     if finished.interrupted {
         anstream::eprintln!(
             "Stopped on request. What was finished is shown and kept; everything of ours is removed."
         );
     }
     let html = ::report::html(&reader);
-    if let Ok(html) = &html {
-        std::fs::write(&page, html).with_context(|| format!("cannot write the page {}", page.display()))?;
-    }
+    let written = html.map_err(anyhow::Error::from).and_then(|html| write_new(&page, &html));
     if json {
-        anstream::println!("{}", ::report::json(&reader)?);
+        match ::report::json(&reader) {
+            Ok(text) => print(&text),
+            Err(error) if finished.interrupted => anstream::eprintln!("{error}"),
+            Err(error) => return Err(error.into()),
+        }
         return Ok(());
     }
     match ::report::terminal(&reader, width(), true) {
-        Ok(text) => anstream::println!("{text}"),
+        Ok(text) => print(&text),
         Err(error) if finished.interrupted => anstream::eprintln!("{error}"),
         Err(error) => return Err(error.into()),
     }
-    anstream::println!("Record: {}", finished.record.display());
-    if html.is_ok() {
-        anstream::println!("Report: {}", page.display());
+    print(&format!("Record: {}", finished.record.display()));
+    match written {
+        Ok(()) => print(&format!("Report: {}", page.display())),
+        Err(error) => anstream::eprintln!("No page: {error:#}"),
     }
     Ok(())
+}
+
+/// The page's place: `x.redoubt` → `x.html`, any other name gets `.html` behind it, so that two records never share a page
+/// and no page takes a record's name.
+fn page_beside(record: &Path) -> PathBuf {
+    if record.extension().is_some_and(|e| e == "redoubt") {
+        return record.with_extension("html");
+    }
+    let mut name = record.as_os_str().to_owned();
+    name.push(".html");
+    PathBuf::from(name)
+}
+
+/// Prints a line; a reader that went away (`| head`) is no error.
+fn print(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(anstream::stdout(), "{text}");
 }
 
 /// Width to write for: the terminal's, at most 110 columns, 80 when it is not a terminal.
@@ -111,7 +131,7 @@ fn width() -> usize {
     terminal_size::terminal_size().map_or(80, |(w, _)| usize::from(w.0).clamp(60, 110))
 }
 
-/// Writes `text` to a new file; an existing one is not overwritten unless Redoubt's own page is replaced.
+/// Writes `text` to a new file; an existing one is not overwritten.
 fn write_new(path: &Path, text: &str) -> Result<()> {
     use std::io::Write;
     let mut file =

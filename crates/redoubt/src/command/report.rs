@@ -1,6 +1,6 @@
 //! `redoubt report`
 
-use super::{width, write_new};
+use super::{print, width, write_new};
 use crate::cli::{Format, Report};
 use anyhow::{Result, ensure};
 use record::Reader;
@@ -28,11 +28,11 @@ pub fn run(options: &Report) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     match options.format {
-        Format::Text => anstream::println!("{}", ::report::terminal(&readers, width(), true)?),
-        Format::Json => anstream::println!("{}", ::report::json(&readers)?),
+        Format::Text => print(&::report::terminal(&readers, width(), true)?),
+        Format::Json => print(&::report::json(&readers)?),
         Format::Raw => {
             for reader in &readers {
-                anstream::println!("{}", record::export_json(reader)?);
+                print(&record::export_json(reader)?.to_string());
             }
         }
     }

@@ -351,7 +351,9 @@ impl Cell {
         let latency_sum = used.iter().map(|(_, p)| p.latency_sum_ns).sum();
         self.latency_ns = per_op(latency_sum).filter(|ns| *ns > 0.0);
         self.cpu_ns = all(used, |p| p.cpu_ns).and_then(per_op);
-        self.device_ops = all(used, |p| p.device_ops).and_then(per_op);
+        let requests = all(used, |p| p.requests).filter(|n| *n > 0);
+        self.device_ops =
+            all(used, |p| p.device_ops).zip(requests).map(|(device, ours)| device as f64 / ours as f64);
         self.in_flight = mean(used, |p| p.in_flight_mean);
         self.submit_share = mean(used, |p| p.submit_share);
         self.shape = Shape::of(&shape::merged(evidence, used.iter().map(|(id, _)| *id)));

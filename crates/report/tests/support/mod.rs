@@ -121,6 +121,7 @@ pub fn stretch(writer: &mut Writer, rng: &mut Rng, s: &Stretch<'_>) -> Busy {
             submit_share: Some(if s.direct { 0.06 } else { 0.41 }),
             cpu_ns: Some((s.cpu_ns_per_op * ops as f64) as u64),
             proof: Some(if s.direct { "O_RDWR|O_DSYNC|O_DIRECT" } else { "O_RDWR|O_DSYNC" }.into()),
+            requests: Some(ops),
             device_ops: Some(device_ops),
             device_bytes: Some(device_ops * s.op_bytes),
         })
