@@ -60,6 +60,8 @@ const REDO_BYTES: Bytes = Bytes::mib(64);
 const CACHED_BYTES: Bytes = Bytes::mib(32);
 /// Share of the free space that a run may fill.
 const FREE_SHARE_MAX: f64 = 0.8;
+/// Share of the data file's blocks that one phase of cold reads may use up, judged by the fastest pilot.
+const UNREAD_SHARE_MAX: f64 = 0.6;
 /// What growth may write per visit, as a share of the data file.
 const GROWTH_SHARE: u64 = 4;
 
@@ -235,6 +237,12 @@ impl<'o> Comparison<'o> {
         let visits = stats::order::block(self.configurations.len(), 0, bench.seed).len() as u32;
         let pilot = self.plan.phases.read_cold;
         self.plan = Plan::for_budget(left, visits, slowest, growth_max);
+        // Cold reads must not run out of unread blocks: what is read again comes from the page cache.
+        let fastest = logs[0].iter().copied().fold(f64::NEG_INFINITY, f64::max).exp();
+        let blocks = self.files.data_bytes / self.options.block.0;
+        let longest = Nanos::secs(UNREAD_SHARE_MAX * blocks as f64 / fastest) - self.plan.phases.settle;
+        self.plan.phases.read_cold = self.plan.phases.read_cold.min(longest.max(Nanos::millis(50)));
+        self.plan.phases.read_cold_one = self.plan.phases.read_cold_one.min(self.plan.phases.read_cold);
         bench.set_forecast(bench.elapsed_seconds() + self.plan.seconds + 2.0);
         let visible = logs.map(|values| {
             // A ratio carries the noise of both sides; shorter visits than the pilot's carry more of it; and a verdict is

@@ -281,7 +281,8 @@ impl Visit<'_> {
             pin_cores: false,
             settle: self.phases.settle,
             measure,
-            lock_writes: self.configuration.mode.one_writer_per_file(),
+            // Readers never wait for each other; only writers of one file do.
+            lock_writes: pattern.writes() && self.configuration.mode.one_writer_per_file(),
         }
     }
 

@@ -262,6 +262,7 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
         _ if spec.interval.0 == 0 || spec.measure.0 == 0 => {
             wrong("the measured window or its interval is empty")
         }
+        _ if spec.lock_writes && !spec.pattern.writes() => wrong("it locks writers out, but only reads"),
         _ if spec.pattern.writes() && !spec.access.write => {
             wrong("it writes, but files are opened for reading")
         }
