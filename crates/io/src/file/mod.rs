@@ -192,6 +192,20 @@ impl File {
         outcome
     }
 
+    /// A sync that was carried out and failed leaves the medium unknown, whatever the error: with delayed allocation, even
+    /// no space means pages dropped. Only what kept it from starting does not.
+    pub(crate) fn judge_sync(&self, outcome: Outcome) -> Outcome {
+        if let Outcome::Errno(errno) = outcome
+            && !matches!(
+                errno,
+                libc::EINVAL | libc::EBADF | libc::EOPNOTSUPP | libc::ECANCELED | libc::EAGAIN | libc::EINTR
+            )
+        {
+            self.note_failed_sync(errno);
+        }
+        outcome
+    }
+
     fn transfer(&self, wanted: u32, mut call: impl FnMut() -> rustix::io::Result<usize>) -> Outcome {
         if self.poisoned() {
             return Outcome::Errno(libc::EIO);

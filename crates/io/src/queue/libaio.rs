@@ -196,6 +196,24 @@ impl LibaioQueue {
         self.slots.launch(1);
     }
 
+    /// Completes a request, or hands it over once more when the kernel gave it back undone.
+    #[inline]
+    fn finish(&mut self, user_data: u64, result: i64, done: &mut Vec<Completion>) {
+        let again =
+            result < 0 && self.slots.tries_again(user_data, result) && self.hand_over_again(user_data as u32);
+        if !again {
+            done.push(self.slots.complete(user_data, result));
+        }
+    }
+
+    /// False when the kernel does not take it: then it ends with the error that it had.
+    #[cold]
+    fn hand_over_again(&mut self, slot: u32) -> bool {
+        let mut block = &raw mut self.blocks[slot as usize];
+        // SAFETY: as in `submit_all`; the slot is in flight, its control block and buffer are untouched.
+        unsafe { libc::syscall(libc::SYS_io_submit, self.context.0, 1, &raw mut block) == 1 }
+    }
+
     fn collect_early(&mut self) -> Result<(), IoError> {
         let count = self.get_events(1)?;
         self.early.extend(self.events[..count].iter().map(|event| (event.data, event.result)));
@@ -266,17 +284,19 @@ impl Queue for LibaioQueue {
 
     fn reap(&mut self, min: u32, done: &mut Vec<Completion>) -> Result<(), IoError> {
         self.counters.reap_calls += 1;
-        let mut left = self.slots.reachable(min).saturating_sub(self.waited_for());
-        for (user_data, result) in self.early.drain(..) {
-            done.push(self.slots.complete(user_data, result));
+        let goal = done.len() + self.slots.reachable(min) as usize;
+        let mut early = std::mem::take(&mut self.early);
+        for (user_data, result) in early.drain(..) {
+            self.finish(user_data, result, done);
         }
+        self.early = early;
         loop {
-            let count = self.get_events(left)?;
-            for event in &self.events[..count] {
-                done.push(self.slots.complete(event.data, event.result));
+            let count = self.get_events(goal.saturating_sub(done.len()) as u32)?;
+            for index in 0..count {
+                let event = self.events[index];
+                self.finish(event.data, event.result, done);
             }
-            left = left.saturating_sub(count as u32);
-            if left == 0 {
+            if done.len() >= goal {
                 return Ok(());
             }
         }

@@ -55,7 +55,8 @@ pub struct Request {
 pub struct Completion {
     /// Which slot is free again; its buffer may be looked at.
     pub slot: u32,
-    /// How it ended.
+    /// How it ended. `EINTR` and `EAGAIN` mean that the queue handed it over 64 times more and the kernel never did it, or
+    /// that a file of the queue was poisoned meanwhile.
     pub outcome: Outcome,
 }
 

@@ -24,6 +24,8 @@ enum Phase {
 struct Slot {
     phase: Phase,
     generation: u32,
+    /// How often the kernel gave this request back undone.
+    tries: u32,
     request: Request,
 }
 
@@ -41,6 +43,9 @@ pub(crate) struct Slots {
 
 const EMPTY: Request = Request { file: 0, offset: 0, bytes: 0, action: Action::Sync };
 
+/// How often a request that the kernel gave back undone is handed over once more.
+pub(crate) const TRIES_MAX: u32 = 64;
+
 /// The kernel's limit on pieces of a vectored read.
 const PIECES_MAX: u32 = 1024;
 
@@ -54,7 +59,7 @@ impl Slots {
     /// For queues that have something else in the place of files.
     pub(crate) fn without_files(depth: u32, buffer_bytes: u32, file_count: usize) -> Result<Self, IoError> {
         let stride = (buffer_bytes as usize).max(1).next_multiple_of(4096);
-        let empty = Slot { phase: Phase::Free, generation: 0, request: EMPTY };
+        let empty = Slot { phase: Phase::Free, generation: 0, tries: 0, request: EMPTY };
         Ok(Self {
             memory: Buffer::new(stride * depth as usize)?,
             stride,
@@ -137,6 +142,7 @@ impl Slots {
         assert!(entry.phase == Phase::Free, "slot {slot} is busy");
         entry.phase = Phase::Staged;
         entry.request = request;
+        entry.tries = 0;
         self.staged.push(slot);
     }
 
@@ -171,6 +177,19 @@ impl Slots {
         self.in_flight += count;
     }
 
+    /// Whether the queue should hand this request over once more instead of completing it: the kernel was interrupted or
+    /// short of something, and did nothing. The slot stays in flight. Not for ever, and not to a poisoned file.
+    #[cold]
+    pub(crate) fn tries_again(&mut self, user_data: u64, result: i64) -> bool {
+        let undone = result == -i64::from(libc::EINTR) || result == -i64::from(libc::EAGAIN);
+        if !undone || self.check_poison().is_err() {
+            return false;
+        }
+        let entry = &mut self.slots[user_data as u32 as usize];
+        entry.tries += 1;
+        entry.tries <= TRIES_MAX
+    }
+
     /// The kernel gives the slot of `user_data` back with `result`: bytes done, or a negative error number.
     ///
     /// # Panics
@@ -203,7 +222,8 @@ impl Slots {
         match request.action {
             Action::Read | Action::ReadVectored { .. } => outcome,
             Action::Write => file.judge_write(outcome, file.access().dsync),
-            Action::WriteDsync | Action::Sync => file.judge_write(outcome, true),
+            Action::WriteDsync => file.judge_write(outcome, true),
+            Action::Sync => file.judge_sync(outcome),
         }
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::mode::Access;
 use crate::sim::{Call, CrashDisk, Disk, Fault, FaultyDisk, Promises, SimQueue, Trouble};
 use crate::stamp::{Stamp, Stamper, verify};
-use crate::testing::folder;
+use crate::testing::{Loop, Mount, folder, run};
 use tempfile::TempDir;
 use units::{Rng, Seed};
 
@@ -343,4 +343,76 @@ fn says_what_it_is() {
         let queue = open_queue(api, QueueOptions::new(4, BLOCK, vec![file])).unwrap();
         assert!(queue.describe().contains(words), "{}", queue.describe());
     }
+}
+
+/// Two write loads over `path`, one after another: queues made on this thread, driven and dropped on another, as a load
+/// does it. This thread lives on, and so would anything that it holds.
+fn two_loads(path: &std::path::Path) {
+    for round in 0..2 {
+        let file = Arc::new(File::open(path, direct()).unwrap());
+        let mut queue = open_queue(Api::IoUring, QueueOptions::new(8, BLOCK, vec![file])).unwrap();
+        let load = move || {
+            let requests = each_block(Action::WriteDsync, round);
+            drive(&mut *queue, &requests, &|_, _| {}, &mut |_, outcome, _| assert!(outcome.is_full()));
+        };
+        std::thread::spawn(load).join().unwrap();
+    }
+}
+
+#[test]
+fn a_ring_lets_go_of_files_and_devices_at_once() {
+    let folder = folder();
+    let backing = folder.path().join("backing");
+    std::fs::write(&backing, vec![0; 16 << 20]).unwrap();
+    let device = Loop::over(&backing, &[]);
+    two_loads(&device.0);
+    let claim = File::open(&device.0, direct());
+    assert!(claim.is_ok(), "the device is still claimed: {claim:?}");
+    drop(claim);
+
+    run("mkfs.ext4", &["-q", "-F", device.text()]);
+    let mount = Mount::new("ext4", device.text(), "defaults", &folder.path().join("mounted"));
+    let path = mount.0.join("file");
+    let file = File::create_new(&path, cached()).unwrap();
+    rustix::fs::ftruncate(file.as_fd(), BLOCKS * u64::from(BLOCK)).unwrap();
+    drop(file);
+    two_loads(&path);
+    run("umount", &[mount.0.to_str().unwrap()]);
+    std::mem::forget(mount);
+}
+
+/// Launches slot 0 of fresh slots and completes it with `errno`, as often as the table asks for it again.
+fn complete_with(action: Action, errno: i32) -> (u32, Completion, bool) {
+    let folder = folder();
+    let file = new_file(&folder, "file", cached());
+    let options = QueueOptions::new(1, BLOCK, vec![file.clone()]);
+    let mut slots = slots::Slots::new(&options).unwrap();
+    slots.stage(0, Request { file: 0, offset: 0, bytes: BLOCK, action });
+    let user_data = slots.user_data(0);
+    slots.launch(1);
+    let mut tries = 0;
+    while slots.tries_again(user_data, -i64::from(errno)) {
+        tries += 1;
+        assert_eq!(slots.in_flight(), 1, "it is still the kernel's");
+    }
+    (tries, slots.complete(user_data, -i64::from(errno)), file.poisoned())
+}
+
+#[test]
+fn a_request_given_back_undone_is_tried_again_but_not_for_ever() {
+    for (errno, expected) in [(libc::EINTR, 64), (libc::EAGAIN, 64), (libc::EIO, 0)] {
+        let (tries, completion, _) = complete_with(Action::Read, errno);
+        assert_eq!((tries, completion.outcome), (expected, Outcome::Errno(errno)));
+    }
+}
+
+#[test]
+fn an_asynchronous_sync_poisons_like_fdatasync() {
+    for errno in [libc::EIO, libc::ENOSPC, libc::EDQUOT, libc::EFBIG] {
+        assert!(complete_with(Action::Sync, errno).2, "{errno}");
+    }
+    for errno in [libc::EINVAL, libc::EBADF, libc::EOPNOTSUPP, libc::ECANCELED] {
+        assert!(!complete_with(Action::Sync, errno).2, "{errno}");
+    }
+    assert!(!complete_with(Action::WriteDsync, libc::ENOSPC).2, "refused before anything was written");
 }

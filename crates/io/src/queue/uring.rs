@@ -45,14 +45,23 @@ fn thread_mark() -> u64 {
     })
 }
 
-/// A ring and what could be registered with it. It belongs to the thread that made it.
+/// A ring and what could be registered with it. It belongs to the thread that made it, and must end there: another thread
+/// cannot take back what was registered, and the kernel keeps the files open until the thread that made it ends.
 struct Ring {
     ring: IoUring,
     enter_fd: i32,
-    enter_flags: u32,
-    fixed_buffers: bool,
-    setup: &'static str,
+    facts: Facts,
     owner: u64,
+    /// Requests may still be in the kernel: what is registered must not be waited for.
+    busy: bool,
+}
+
+/// What the kernel granted.
+#[derive(Clone, Copy)]
+struct Facts {
+    setup: &'static str,
+    fixed_buffers: bool,
+    registered_ring: bool,
 }
 
 type Setup = fn(&mut io_uring::Builder) -> &mut io_uring::Builder;
@@ -115,15 +124,15 @@ impl Ring {
         // Fails beyond RLIMIT_MEMLOCK, or with more buffers than the kernel takes: then the plain opcodes do.
         // SAFETY: the buffers belong to `slots`, which outlives the ring (see `UringQueue`).
         let fixed_buffers = unsafe { ring.submitter().register_buffers(&buffers) }.is_ok();
-        let (enter_fd, enter_flags) = match register_ring(ring.as_raw_fd()) {
-            Some(index) => (index, ENTER_REGISTERED_RING),
-            None => (ring.as_raw_fd(), 0),
-        };
-        Ok(Self { ring, enter_fd, enter_flags, fixed_buffers, setup, owner: thread_mark() })
+        let index = register_ring(ring.as_raw_fd());
+        let enter_fd = index.unwrap_or(ring.as_raw_fd());
+        let facts = Facts { setup, fixed_buffers, registered_ring: index.is_some() };
+        Ok(Self { ring, enter_fd, facts, owner: thread_mark(), busy: false })
     }
 
     /// One `io_uring_enter`. The result is the number of entries taken, or an error number.
     fn enter(&self, to_submit: u32, min: u32, flags: u32) -> Result<u32, i32> {
+        let registered = if self.facts.registered_ring { ENTER_REGISTERED_RING } else { 0 };
         // SAFETY: the ring is ours, and its entries name buffers that the slot table lends to the kernel until their
         // completion; there is no argument.
         let result = unsafe {
@@ -132,7 +141,7 @@ impl Ring {
                 self.enter_fd,
                 to_submit,
                 min,
-                flags | self.enter_flags,
+                flags | registered,
                 std::ptr::null::<libc::c_void>(),
                 0,
             )
@@ -155,8 +164,19 @@ fn register_ring(fd: i32) -> Option<i32> {
 }
 
 impl Drop for Ring {
+    /// Gives files and buffers back here and now: after a close, a kernel worker does it at some later time, and until
+    /// then a file system cannot be unmounted and a device stays claimed.
     fn drop(&mut self) {
-        if self.enter_flags & ENTER_REGISTERED_RING != 0 && self.owner == thread_mark() {
+        if self.owner != thread_mark() {
+            return;
+        }
+        if !self.busy {
+            let _ = self.ring.submitter().unregister_files();
+            if self.facts.fixed_buffers {
+                let _ = self.ring.submitter().unregister_buffers();
+            }
+        }
+        if self.facts.registered_ring {
             const UNREGISTER_RING_FDS: u32 = 21;
             let mut update = RingUpdate { offset: self.enter_fd as u32, reserved: 0, data: 0 };
             // SAFETY: as in `register_ring`.
@@ -174,12 +194,18 @@ impl Drop for Ring {
 }
 
 pub(super) struct UringQueue {
-    // Declared first: closed before the buffers in `slots` are freed.
-    ring: Ring,
+    // Declared first: closed before the buffers in `slots` are freed. None until the first call of the thread that drives.
+    ring: Option<Ring>,
+    /// Of the ring that is, or of the one that was tried when the queue was opened.
+    facts: Facts,
     slots: Slots,
     pieces: Box<[Vec<libc::iovec>]>,
     /// Entries pushed into the submission ring and not taken by the kernel yet.
     pushed: u32,
+    /// Slots in flight whose request the kernel gave back undone, to be handed over once more.
+    again: Vec<u32>,
+    /// The ring broke before it took `again`: some slots in flight will never complete.
+    lost: bool,
     counters: QueueCounters,
 }
 
@@ -188,40 +214,55 @@ pub(super) struct UringQueue {
 unsafe impl Send for UringQueue {}
 
 impl UringQueue {
+    /// A ring is made here only to see what the kernel grants, and ends here; the real one is made by the thread that
+    /// drives the queue.
     pub(super) fn new(options: QueueOptions) -> Result<Self, IoError> {
         let slots = Slots::new(&options)?;
         Ok(Self {
-            ring: Ring::new(&slots)?,
+            ring: None,
+            facts: Ring::new(&slots)?.facts,
             pieces: vec![Vec::new(); options.depth as usize].into(),
             slots,
             pushed: 0,
+            again: Vec::new(),
+            lost: false,
             counters: QueueCounters::default(),
         })
     }
 
-    /// A ring with one issuer obeys only the thread that made it. A queue that was made here and is driven there gets a
-    /// new ring there.
+    /// A ring with one issuer obeys only the thread that made it: the first call on a thread makes one there. A queue that
+    /// was driven elsewhere before leaves its old ring to that thread's end.
     #[inline]
     fn adopt(&mut self) -> Result<(), IoError> {
-        if self.ring.owner != thread_mark() { self.move_here() } else { Ok(()) }
+        match &self.ring {
+            Some(ring) if ring.owner == thread_mark() => Ok(()),
+            _ => self.move_here(),
+        }
+    }
+
+    fn ring(&mut self) -> &mut Ring {
+        self.ring.as_mut().expect("adopted before")
     }
 
     #[cold]
     fn move_here(&mut self) -> Result<(), IoError> {
         assert!(self.slots.in_flight() == 0, "a queue was moved to another thread with requests in flight");
         assert!(self.pushed == 0);
-        self.ring = Ring::new(&self.slots)?;
+        self.ring = None;
+        let ring = Ring::new(&self.slots)?;
+        self.facts = ring.facts;
+        self.ring = Some(ring);
         Ok(())
     }
 
     /// Writes an entry for each staged request into the submission ring; the result is how many there are.
     #[inline]
     fn push_staged(&mut self) -> u32 {
-        let Self { ring, slots, pieces, .. } = self;
+        let Self { ring: Some(ring), slots, pieces, .. } = self else { unreachable!("adopted before") };
         let count = slots.staged().len() as u32;
         let mut submission = ring.ring.submission();
         for &slot in &slots.staged()[self.pushed as usize..] {
-            let entry = entry(slots, &mut pieces[slot as usize], ring.fixed_buffers, slot);
+            let entry = entry(slots, &mut pieces[slot as usize], ring.facts.fixed_buffers, slot);
             // SAFETY: the entry names a slot's buffer and pieces, which stay where they are and are not touched until
             // the slot is completed; dropping drains before it frees.
             unsafe { submission.push(&entry) }.expect("the ring has room for every slot");
@@ -236,55 +277,92 @@ impl UringQueue {
     fn hand_over(&mut self, min: u32, flags: u32) -> Result<(), IoError> {
         let mut naps = 0;
         while self.pushed > 0 {
-            match self.ring.enter(self.pushed, min, flags) {
+            let pushed = self.pushed;
+            match self.ring().enter(pushed, min, flags) {
                 Ok(taken) => {
                     self.pushed -= taken;
                     self.slots.launch(taken);
                 }
-                Err(errno) => self.make_room(errno, &mut naps)?,
+                Err(errno) => self.make_room(errno, self.slots.in_flight(), &mut naps)?,
             }
         }
         Ok(())
     }
 
-    /// The kernel took nothing: out of memory for requests, or interrupted. Waits for one more completion where one can
+    /// The kernel took nothing: out of memory for requests, or interrupted. It holds `taken` requests. Waits for one more completion where one can
     /// come, so that its memory is free again; completions stay in their ring, which has room for twice the slots.
     #[cold]
-    fn make_room(&mut self, errno: i32, naps: &mut u32) -> Result<(), IoError> {
+    fn make_room(&mut self, errno: i32, taken: u32, naps: &mut u32) -> Result<(), IoError> {
         match errno {
             libc::EINTR => return Ok(()),
             libc::EAGAIN | libc::EBUSY if *naps < NAPS_MAX => {}
             _ => return Err(broken(errno)),
         }
-        let waiting = self.ring.waiting();
-        if self.slots.in_flight() <= waiting {
+        let waiting = self.ring().waiting();
+        if taken <= waiting {
             *naps += 1;
             clock::sleep(Nanos::millis(1));
             return Ok(());
         }
-        match self.ring.enter(0, waiting + 1, ENTER_GETEVENTS) {
+        match self.ring().enter(0, waiting + 1, ENTER_GETEVENTS) {
             Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY) => Ok(()),
             Err(errno) => Err(broken(errno)),
         }
     }
 
-    /// Appends all completions that are in the ring; the result is how many.
+    /// Appends all completions that are in the ring; the result is how many. What the kernel gave back undone is handed
+    /// over once more, but not behind entries that a broken submit left.
     #[inline]
-    fn drain(&mut self, done: &mut Vec<Completion>) -> u32 {
+    fn drain(&mut self, done: &mut Vec<Completion>) -> Result<u32, IoError> {
         let before = done.len();
-        for event in self.ring.ring.completion() {
-            done.push(self.slots.complete(event.user_data(), i64::from(event.result())));
+        let Self { ring: Some(ring), slots, again, .. } = self else { unreachable!("adopted before") };
+        for event in ring.ring.completion() {
+            let (user_data, result) = (event.user_data(), i64::from(event.result()));
+            if result < 0 && self.pushed == 0 && slots.tries_again(user_data, result) {
+                again.push(user_data as u32);
+            } else {
+                done.push(slots.complete(user_data, result));
+            }
         }
-        (done.len() - before) as u32
+        let count = (done.len() - before) as u32;
+        if !self.again.is_empty() {
+            self.lost = true;
+            self.hand_over_again()?;
+            self.lost = false;
+        }
+        Ok(count)
+    }
+
+    #[cold]
+    fn hand_over_again(&mut self) -> Result<(), IoError> {
+        let mut left = self.again.len() as u32;
+        let Self { ring: Some(ring), slots, pieces, again, .. } = self else {
+            unreachable!("adopted before")
+        };
+        let mut submission = ring.ring.submission();
+        for slot in again.drain(..) {
+            let entry = entry(slots, &mut pieces[slot as usize], ring.facts.fixed_buffers, slot);
+            // SAFETY: as in `push_staged`; the slot is in flight and its buffer untouched.
+            unsafe { submission.push(&entry) }.expect("the ring has room for every slot");
+        }
+        drop(submission);
+        let mut naps = 0;
+        while left > 0 {
+            match self.ring().enter(left, 0, 0) {
+                Ok(taken) => left -= taken,
+                Err(errno) => self.make_room(errno, self.slots.in_flight() - left, &mut naps)?,
+            }
+        }
+        Ok(())
     }
 
     /// Drains, and waits until `goal` have come.
     #[inline]
     fn collect(&mut self, goal: u32, done: &mut Vec<Completion>) -> Result<(), IoError> {
-        let mut got = self.drain(done);
+        let mut got = self.drain(done)?;
         while got < goal {
-            match self.ring.enter(0, goal - got, ENTER_GETEVENTS) {
-                Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY) => got += self.drain(done),
+            match self.ring().enter(0, goal - got, ENTER_GETEVENTS) {
+                Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY) => got += self.drain(done)?,
                 Err(errno) => return Err(broken(errno)),
             }
         }
@@ -349,13 +427,14 @@ impl Queue for UringQueue {
         self.slots.check_poison()?;
         self.adopt()?;
         let observed = self.counters.observes_next();
-        let (begin, before) = if observed { (clock::now(), self.ring.waiting()) } else { (Nanos(0), 0) };
+        let (begin, before) = if observed { (clock::now(), self.ring().waiting()) } else { (Nanos(0), 0) };
         let count = self.push_staged();
         self.hand_over(0, 0)?;
         self.counters.count_submit(count);
         if observed {
             let spent = clock::now() - begin;
-            self.counters.observe(count, self.ring.waiting() - before, spent);
+            let completed = self.ring().waiting() - before;
+            self.counters.observe(count, completed, spent);
         }
         Ok(count)
     }
@@ -366,9 +445,9 @@ impl Queue for UringQueue {
         if self.slots.in_flight() == 0 {
             return Ok(());
         }
-        if min == 0 && self.ring.waiting() == 0 {
+        if min == 0 && self.ring().waiting() == 0 {
             // Deferred completions are posted only when this thread enters and asks for them.
-            let _ = self.ring.enter(0, 0, ENTER_GETEVENTS);
+            let _ = self.ring().enter(0, 0, ENTER_GETEVENTS);
         }
         self.collect(self.slots.reachable(min), done)
     }
@@ -393,29 +472,42 @@ impl Queue for UringQueue {
     }
 
     fn describe(&self) -> String {
-        let buffers = if self.ring.fixed_buffers { "registered" } else { "plain" };
-        let ring = if self.ring.enter_flags != 0 { "registered" } else { "plain" };
-        format!("io_uring {}, registered files, {buffers} buffers, {ring} ring", self.ring.setup)
+        let word = |registered| if registered { "registered" } else { "plain" };
+        let Facts { setup, fixed_buffers, registered_ring } = self.facts;
+        format!(
+            "io_uring {setup}, registered files, {} buffers, {} ring",
+            word(fixed_buffers),
+            word(registered_ring)
+        )
+    }
+}
+
+impl UringQueue {
+    /// Cancels and waits for the rest. False when that cannot be done.
+    fn drain_all(&mut self) -> bool {
+        let _ = self.ring().ring.submitter().register_sync_cancel(None, types::CancelBuilder::any());
+        let mut done = Vec::with_capacity(self.slots.depth() as usize);
+        while self.slots.in_flight() > 0 {
+            if self.collect(1, &mut done).is_err() {
+                return false;
+            }
+        }
+        true
     }
 }
 
 impl Drop for UringQueue {
+    /// Only its own thread can wait for a ring, a broken one cannot be waited for, and a panic must not hang on a device
+    /// that never answers. The kernel may then go on writing to the buffers: so they are never given back.
     fn drop(&mut self) {
         if self.slots.in_flight() == 0 {
             return;
         }
-        if self.ring.owner != thread_mark() {
-            // Only its own thread can wait for this ring. The kernel may go on writing to the buffers until the ring's
-            // own end, which nobody can wait for either: so they are never given back.
+        let ours = self.ring.as_ref().is_some_and(|ring| ring.owner == thread_mark());
+        if !ours || self.lost || std::thread::panicking() || !self.drain_all() {
             self.slots.leak_memory();
-            return;
-        }
-        let _ = self.ring.ring.submitter().register_sync_cancel(None, types::CancelBuilder::any());
-        let mut done = Vec::with_capacity(self.slots.depth() as usize);
-        while self.slots.in_flight() > 0 {
-            if self.collect(1, &mut done).is_err() {
-                self.slots.leak_memory();
-                return;
+            if let Some(ring) = &mut self.ring {
+                ring.busy = true;
             }
         }
     }
