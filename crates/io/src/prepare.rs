@@ -147,10 +147,8 @@ impl Work<'_> {
 }
 
 fn check_written(file: &File, bytes: u64) -> Result<(), IoError> {
-    let extents = file.extents()?;
     // Beyond `bytes` the file may hold whatever it did before.
-    let beyond = extents.total_bytes.saturating_sub(bytes);
-    let missing = extents.not_on_device().saturating_sub(beyond);
+    let missing = file.extents_of_first(bytes)?.not_on_device();
     if missing > 0 {
         return Err(IoError::Unwritten { path: file.path().to_path_buf(), bytes: missing });
     }

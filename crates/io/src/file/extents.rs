@@ -8,7 +8,7 @@ use rustix::fd::AsRawFd;
 /// or from memory, and a benchmark that reads it measures nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extents {
-    /// Size of the file.
+    /// Bytes looked at: the size of the file, or the part that was asked about.
     pub total_bytes: u64,
     /// Written, at a place on the device.
     pub mapped_bytes: u64,
@@ -72,7 +72,14 @@ impl File {
     /// # Errors
     /// What `ioctl` or `lseek` returned.
     pub fn extents(&self) -> Result<Extents, IoError> {
-        let total_bytes = self.size()?;
+        self.extents_of_first(self.size()?)
+    }
+
+    /// As [`File::extents`], of the first `total_bytes` alone; what lies beyond the end counts as a hole.
+    ///
+    /// # Errors
+    /// As [`File::extents`].
+    pub fn extents_of_first(&self, total_bytes: u64) -> Result<Extents, IoError> {
         if self.is_block_device() {
             return Ok(Extents { total_bytes, mapped_bytes: total_bytes, count: 1, ..Extents::default() });
         }
@@ -149,9 +156,12 @@ impl File {
                 Err(Errno::NXIO) => break,
                 Err(errno) => return Err(self.error("lseek SEEK_DATA", errno)),
             };
+            if data >= total_bytes {
+                break;
+            }
             let hole = rustix::fs::seek(&self.fd, SeekFrom::Hole(data))
                 .map_err(|e| self.error("lseek SEEK_HOLE", e))?;
-            found.mapped_bytes += hole.min(total_bytes) - data.min(total_bytes);
+            found.mapped_bytes += hole.min(total_bytes) - data;
             found.count += 1;
             at = hole;
         }

@@ -38,15 +38,26 @@ impl File {
     /// [`IoError::Exists`], and those of [`File::open`].
     pub fn create_new(path: &Path, access: Access) -> Result<Self, IoError> {
         let access = Access { write: true, ..access };
-        let flags = flags_of(access) | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        match open(path, flags, access).and_then(|fd| Self::from_fd(path, access, fd)) {
-            Err(error @ IoError::DirectRefusedAtOpen { .. }) => {
-                // Linux makes the file before the file system refuses O_DIRECT: what we made we take back.
-                let _ = rustix::fs::unlink(path);
-                Err(error)
-            }
-            result => result,
+        // Made without O_DIRECT first: a file system that refuses it does so after the file was made, or before, and then
+        // nobody could say whether the file at `path` is ours to take back.
+        let plain = Access { direct: false, ..access };
+        let made = open(path, flags_of(plain) | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, plain)?;
+        if !access.direct {
+            return Self::from_fd(path, access, made);
         }
+        let result = Self::reopen_direct(path, access, &made);
+        if result.is_err() && is_at(path, &made) {
+            let _ = rustix::fs::unlink(path);
+        }
+        result
+    }
+
+    fn reopen_direct(path: &Path, access: Access, made: &OwnedFd) -> Result<Self, IoError> {
+        let file = Self::from_fd(path, access, open(path, flags_of(access) | OFlags::NOFOLLOW, access)?)?;
+        if is_at(path, made) && is_at(path, &file.fd) {
+            return Ok(file);
+        }
+        Err(IoError::from_errno(path, "open", 0, libc::EEXIST))
     }
 
     fn from_fd(path: &Path, access: Access, fd: OwnedFd) -> Result<Self, IoError> {
@@ -64,6 +75,14 @@ impl File {
             None
         };
         Ok(Self { fd, path: path.to_path_buf(), access, block, poison: AtomicI32::new(0) })
+    }
+}
+
+/// Whether the file that `fd` names is the one at `path` now.
+pub(super) fn is_at(path: &Path, fd: &OwnedFd) -> bool {
+    match (rustix::fs::fstat(fd), rustix::fs::lstat(path)) {
+        (Ok(ours), Ok(there)) => (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino),
+        _ => false,
     }
 }
 

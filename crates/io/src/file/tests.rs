@@ -158,6 +158,27 @@ fn o_direct_is_refused_at_open_or_works() {
     }
 }
 
+/// ramfs has no direct I/O: the file is made, O_DIRECT refused, and what was made taken back. Nothing else is.
+#[test]
+fn a_refused_file_is_taken_back_and_no_other() {
+    let folder = folder();
+    let mount = Mount::new("ramfs", "none", "defaults", &folder.path().join("memory"));
+    let path = mount.0.join("file");
+    let error = File::create_new(&path, DIRECT).unwrap_err();
+    assert!(matches!(error, IoError::DirectRefusedAtOpen { .. }), "{error}");
+    assert!(!path.exists());
+    written(&path, 100);
+    let error = File::create_new(&path, DIRECT).unwrap_err();
+    assert!(matches!(error, IoError::Exists { .. }), "{error}");
+    assert!(path.exists());
+
+    let made = File::open(&path, CACHED).unwrap();
+    assert!(open::is_at(&path, &made.fd));
+    std::fs::rename(&path, mount.0.join("elsewhere")).unwrap();
+    written(&path, 100);
+    assert!(!open::is_at(&path, &made.fd), "another file has its name now");
+}
+
 #[test]
 fn a_refused_probe_is_named() {
     let folder = folder();

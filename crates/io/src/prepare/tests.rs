@@ -91,6 +91,22 @@ fn holes_are_found_out() {
 }
 
 #[test]
+fn what_is_written_beyond_does_not_make_up_for_a_hole() {
+    let folder = folder();
+    let file = File::create_new(&folder.path().join("file"), CACHED).unwrap();
+    assert_eq!(file.write_at(&vec![1; MIB as usize], MIB), Outcome::Full);
+    rustix::fs::ftruncate(file.as_fd(), 4 * MIB).unwrap();
+    file.fdatasync().unwrap();
+    assert!(matches!(check_written(&file, MIB), Err(IoError::Unwritten { bytes: MIB, .. })));
+    assert!(matches!(check_written(&file, 2 * MIB), Err(IoError::Unwritten { bytes: MIB, .. })));
+
+    let mount = Mount::tmpfs("size=4m", &folder.path().join("memory"));
+    let file = File::create_new(&mount.0.join("file"), CACHED).unwrap();
+    assert_eq!(file.write_at(&vec![1; MIB as usize], MIB), Outcome::Full);
+    assert!(matches!(check_written(&file, MIB), Err(IoError::Unwritten { bytes: MIB, .. })), "by seeking");
+}
+
+#[test]
 fn knows_file_systems() {
     assert!(file_system(Path::new("/proc")).unwrap().starts_with("unknown (0x"));
     assert!(matches!(free_space(Path::new("/no/such/place")), Err(IoError::NoSuchFile { .. })));

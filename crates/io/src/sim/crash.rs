@@ -42,6 +42,35 @@ struct State {
     syncs: u64,
 }
 
+impl State {
+    fn write(&mut self, data: &[u8], offset: u64) -> Outcome {
+        let start = (offset as usize).min(self.now.len());
+        let length = data.len().min(self.now.len() - start);
+        if length == 0 && !data.is_empty() {
+            return Outcome::Errno(libc::ENOSPC);
+        }
+        self.now[start..start + length].copy_from_slice(&data[..length]);
+        self.pending.push(Write { offset: start, data: data[..length].to_vec() });
+        Outcome::from_result(length as i64, data.len() as u32)
+    }
+
+    /// The last write goes to the medium, and older ones can no longer undo it: where they overlap they carry its bytes
+    /// from now on. (Cut in pieces, a write that is promised to arrive whole would meet two fates.)
+    fn make_last_durable(&mut self) {
+        let Some(last) = self.pending.pop() else { return };
+        let end = last.offset + last.data.len();
+        self.durable[last.offset..end].copy_from_slice(&last.data);
+        for older in &mut self.pending {
+            let from = last.offset.max(older.offset);
+            let to = end.min(older.offset + older.data.len());
+            if from < to {
+                older.data[from - older.offset..to - older.offset]
+                    .copy_from_slice(&last.data[from - last.offset..to - last.offset]);
+            }
+        }
+    }
+}
+
 /// A disk whose unsynced writes are at the mercy of [`CrashDisk::crash`].
 pub struct CrashDisk {
     state: Mutex<State>,
@@ -129,15 +158,7 @@ impl Disk for CrashDisk {
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> Outcome {
-        let mut state = self.state();
-        let start = (offset as usize).min(state.now.len());
-        let length = data.len().min(state.now.len() - start);
-        if length == 0 && !data.is_empty() {
-            return Outcome::Errno(libc::ENOSPC);
-        }
-        state.now[start..start + length].copy_from_slice(&data[..length]);
-        state.pending.push(Write { offset: start, data: data[..length].to_vec() });
-        Outcome::from_result(length as i64, data.len() as u32)
+        self.state().write(data, offset)
     }
 
     fn sync(&self) -> Outcome {
@@ -152,12 +173,10 @@ impl Disk for CrashDisk {
 
     /// Only this write becomes durable; others stay at risk, as with `RWF_DSYNC` on a device with FUA.
     fn write_at_dsync(&self, data: &[u8], offset: u64) -> Outcome {
-        let outcome = self.write_at(data, offset);
         let mut state = self.state();
-        if outcome.is_full()
-            && let Some(write) = state.pending.pop()
-        {
-            state.durable[write.offset..write.offset + write.data.len()].copy_from_slice(&write.data);
+        let outcome = state.write(data, offset);
+        if outcome.is_full() {
+            state.make_last_durable();
         }
         outcome
     }

@@ -22,7 +22,7 @@ pub enum Call {
 pub enum Trouble {
     /// The call does nothing and returns this error number.
     Errno(i32),
-    /// The transfer stops after so many bytes. A sync has no bytes and fails with `EIO`.
+    /// The transfer stops after so many bytes; one that is no longer is whole. A sync has no bytes and fails with `EIO`.
     Short(u32),
 }
 
@@ -75,10 +75,13 @@ impl<D: Disk> FaultyDisk<D> {
         match self.trouble(Call::Write) {
             None => write(data),
             Some(Trouble::Errno(errno)) => Outcome::Errno(errno),
-            Some(Trouble::Short(bytes)) => match write(&data[..data.len().min(bytes as usize)]) {
-                Outcome::Full => Outcome::from_result(i64::from(bytes), data.len() as u32),
-                other => other,
-            },
+            Some(Trouble::Short(bytes)) => {
+                let part = data.len().min(bytes as usize);
+                match write(&data[..part]) {
+                    Outcome::Full => Outcome::from_result(part as i64, data.len() as u32),
+                    other => other,
+                }
+            }
         }
     }
 }
@@ -95,7 +98,7 @@ impl<D: Disk> Disk for FaultyDisk<D> {
             Some(Trouble::Short(bytes)) => {
                 let part = buffer.len().min(bytes as usize);
                 match self.disk.read_at(&mut buffer[..part], offset) {
-                    Outcome::Full => Outcome::from_result(i64::from(bytes), buffer.len() as u32),
+                    Outcome::Full => Outcome::from_result(part as i64, buffer.len() as u32),
                     other => other,
                 }
             }

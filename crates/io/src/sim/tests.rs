@@ -182,3 +182,28 @@ fn a_simulated_queue_fills_pieces_like_a_real_one() {
     assert_eq!(disk.read_vectored_at(&mut [&mut a, &mut b], 0), Outcome::Full);
     assert_eq!((a, b), ([1, 2, 3], [4, 5, 6, 7, 8]));
 }
+
+/// Generation 1 is written and not synced, then generation 2 durably over the same place: no crash may bring 1 back.
+#[test]
+fn an_older_write_never_lands_over_a_durable_one() {
+    for whole_writes in [false, true] {
+        for seed in 0..300 {
+            let disk = disk(Promises { whole_writes, ..Promises::default() });
+            assert_eq!(disk.write_at(&[1; 3 * BLOCK], 0), Outcome::Full);
+            let mut data = vec![0; BLOCK];
+            STAMPER.fill(&mut data, Stamp { file_id: 1, offset: BLOCK as u64, generation: 2 });
+            assert_eq!(disk.write_at_dsync(&data, BLOCK as u64), Outcome::Full);
+            assert_eq!(disk.pending(), 1);
+            disk.crash(Seed(seed));
+            assert_eq!(read(&disk, 1, 2), Ok(2), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_short_transfer_is_never_longer_than_asked() {
+    let fault = Fault { on: Call::Any, nth: 1, for_ever: true, trouble: Trouble::Short(1 << 20) };
+    let disk = FaultyDisk::new(disk(Promises::default()), fault);
+    assert_eq!(write(&disk, 0, 1), Outcome::Full);
+    assert_eq!(read(&disk, 0, 1), Ok(1));
+}
