@@ -3,7 +3,13 @@
 use crate::error::{HostError, shell_word};
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use units::{Nanos, clock};
+
+/// How long a killed program may take to die, and its output to end after it. A program that ended may leave a child
+/// that holds the pipe; a program in uninterruptible sleep dies when its device answers.
+const GRACE: Nanos = Nanos(2_000_000_000);
 
 /// What a program left.
 #[derive(Debug)]
@@ -67,12 +73,13 @@ pub(crate) fn run_with(
             stderr: e.to_string(),
         })?;
     // Two readers, because a full pipe would stop the program; they end when the program closes its ends.
-    let stdout = drain(child.stdout.take());
-    let stderr = drain(child.stderr.take());
-    let status =
-        wait(&mut child, seconds).ok_or(HostError::CommandHung { command: command.clone(), seconds })?;
-    let collect = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
-    Ok(Output { status, stdout: collect(stdout), stderr: collect(stderr).trim().to_owned(), command })
+    let stdout = Reader::of(child.stdout.take());
+    let stderr = Reader::of(child.stderr.take());
+    let Some(status) = wait(&mut child, Nanos::secs(seconds as f64)) else {
+        stop(child);
+        return Err(HostError::CommandHung { command, seconds });
+    };
+    Ok(Output { status, stdout: stdout.text(), stderr: stderr.text().trim().to_owned(), command })
 }
 
 /// Where `program` is: PATH first, then the folders of system programs that a user's PATH often lacks.
@@ -85,33 +92,65 @@ fn find(program: &str) -> Option<String> {
         .find(|candidate| std::fs::metadata(candidate).is_ok_and(|m| m.is_file()))
 }
 
-fn drain(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
+/// Collects what a program says while it runs.
+struct Reader {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: JoinHandle<()>,
+}
+
+impl Reader {
+    fn of(pipe: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&bytes);
+        let thread = std::thread::spawn(move || {
+            let Some(mut pipe) = pipe else { return };
+            let mut piece = [0; 8192];
             // A broken pipe only shortens what is shown in a message.
-            let _ = pipe.read_to_end(&mut bytes);
-        }
+            while let Ok(n @ 1..) = pipe.read(&mut piece) {
+                shared.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&piece[..n]);
+            }
+        });
+        Self { bytes, thread }
+    }
+
+    /// What was said until the program closed its end, or until [`GRACE`] is over.
+    fn text(self) -> String {
+        let _ = within(GRACE, || self.thread.is_finished().then_some(()));
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// The exit status (none after a signal), or none when the time was up.
+fn wait(child: &mut Child, time: Nanos) -> Option<Option<i32>> {
+    within(time, || match child.try_wait() {
+        Ok(status) => status.map(|s| s.code()),
+        Err(_) => Some(None),
     })
 }
 
-/// The exit status, or none when the time was up; the child is then killed. A child in uninterruptible sleep stays; it
-/// is not waited for.
-fn wait(child: &mut Child, seconds: u64) -> Option<Option<i32>> {
-    let end = clock::now() + Nanos::secs(seconds as f64);
-    let mut pause = Nanos::micros(200);
-    while clock::now() < end {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status.code()),
-            Ok(None) => clock::sleep(pause),
-            Err(_) => return Some(None),
-        }
-        pause = (pause + pause).min(Nanos::millis(10));
-    }
+/// Kills a program whose time is up. One in uninterruptible sleep dies later; a thread takes its end then, so that it
+/// does not stay as a zombie, and nobody waits for it.
+fn stop(mut child: Child) {
     // It may have ended just now; then there is nothing to kill, and the caller still learns that time was up.
     let _ = child.kill();
-    None
+    if wait(&mut child, GRACE).is_none() {
+        std::thread::spawn(move || child.wait());
+    }
+}
+
+/// Asks until there is an answer, for at most `time`.
+fn within<T>(time: Nanos, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = clock::now() + time;
+    let mut pause = Nanos::micros(200);
+    loop {
+        let answer = ask();
+        if answer.is_some() || clock::now() >= end {
+            return answer;
+        }
+        clock::sleep(pause);
+        pause = (pause + pause).min(Nanos::millis(10));
+    }
 }
 
 #[cfg(test)]
@@ -133,5 +172,21 @@ mod tests {
     fn reads_more_than_a_pipe_holds() {
         let out = run("head", &["-c", "300000", "/dev/zero"], "coreutils", 5).unwrap();
         assert_eq!(out.stdout.len(), 300_000);
+    }
+
+    #[test]
+    fn a_child_that_keeps_the_pipe_holds_nobody_up() {
+        let start = clock::now();
+        let out = run("sh", &["-c", "echo said; sleep 30 & exit 0"], "dash", 5).unwrap();
+        assert_eq!((out.status, out.stdout.as_str()), (Some(0), "said\n"));
+        assert!(clock::now() - start < Nanos::secs(15.0), "the grandchild was waited for");
+    }
+
+    #[test]
+    fn a_stopped_program_leaves_no_zombie() {
+        let child = Command::new("sleep").arg("30").spawn().unwrap();
+        let stat = format!("/proc/{}/stat", child.id());
+        stop(child);
+        assert!(!std::path::Path::new(&stat).exists());
     }
 }

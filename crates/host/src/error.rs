@@ -64,7 +64,7 @@ pub enum HostError {
     InUse {
         /// The device.
         device: PathBuf,
-        /// Each use that was found.
+        /// Each use that was found, with what to type ([`crate::facts::InUse::reasons`]).
         reasons: Vec<String>,
     },
     /// Something of that name exists, and nothing is ever overwritten.

@@ -87,7 +87,8 @@ impl Workspace {
             "{name:?} is not a plain file name"
         );
         let mut marker = &self.marker;
-        let listed = marker.write_all(format!("{name}\n").as_bytes()).and_then(|()| marker.sync_data());
+        // The first newline ends what a failed write may have left: it must not swallow this name.
+        let listed = marker.write_all(format!("\n{name}\n").as_bytes()).and_then(|()| marker.sync_data());
         listed.map_err(|e| HostError::file("extend", &self.path.join(MARKER), &e))?;
         Ok(self.path.join(name))
     }

@@ -66,7 +66,9 @@ pub fn mount(
     if covered {
         return Err(HostError::AlreadyThere { path });
     }
-    let step = journal.will(Undo::Unmount(path.clone()))?;
+    // As `mount` names it: without symlinks. What is no path (`tmpfs`) stays as it is.
+    let named = std::fs::canonicalize(device).unwrap_or_else(|_| device.to_owned());
+    let step = journal.will(Undo::Unmount { path: path.clone(), source: named })?;
     let (source, target) = (device.to_string_lossy(), path.to_string_lossy());
     let mut arguments = vec!["-t", fs_type];
     if !options.is_empty() {
@@ -76,7 +78,7 @@ pub fn mount(
     match journal.run("mount", &arguments, "mount", 60) {
         Ok(_) => Ok(MountedAt { path, step }),
         Err(error) => {
-            journal.undo(step)?;
+            journal.undo_unless_hung(step, &error)?;
             Err(error)
         }
     }

@@ -65,7 +65,7 @@ pub fn loop_device(
         match attach(journal, &path, &backing, direct_io, sector) {
             Ok(()) => return attached(journal, path, &backing, direct_io, step),
             Err(error) => {
-                journal.undo(step)?;
+                journal.undo_unless_hung(step, &error)?;
                 let taken =
                     matches!(&error, HostError::CommandFailed { stderr, .. } if stderr.contains("busy"));
                 if !taken {

@@ -39,7 +39,8 @@ pub fn set_setting(journal: &mut Journal, path: &Path, value: &str) -> Result<St
         Ok(_) => read_setting(path).unwrap_or_default(),
         Err(_) => return Err(HostError::File { act: "read", path: path.to_owned(), errno: 2 }),
     };
-    let step = journal.will(Undo::WriteSysfs { path: path.to_owned(), old: old.clone() })?;
+    let step =
+        journal.will(Undo::WriteSysfs { path: path.to_owned(), old: old.clone(), new: value.to_owned() })?;
     let written = files::write_setting(path, value).and_then(|()| match read_setting(path) {
         Some(now) if now == value => Ok(step),
         now => Err(HostError::Unsupported {
@@ -49,6 +50,10 @@ pub fn set_setting(journal: &mut Journal, path: &Path, value: &str) -> Result<St
         }),
     });
     if written.is_err() {
+        if matches!(written, Err(HostError::Unsupported { .. })) {
+            // What the kernel made of our value is neither old nor new; the undo would take it for somebody else's.
+            files::write_setting(path, &old)?;
+        }
         journal.undo(step)?;
     }
     written

@@ -6,11 +6,12 @@
 
 use super::device::{self, DeviceKind};
 use super::{mounts, signature, stack};
-use crate::error::HostError;
+use crate::error::{HostError, shell_word};
 use crate::{command, files};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// One use of a device.
@@ -55,12 +56,39 @@ pub enum Use {
     Exclusive,
     /// It cannot be written.
     ReadOnly,
+    /// Part of the machine could not be looked at; the text says which, why and what to do.
+    Unseen(String),
 }
 
 impl Use {
-    /// True for what nobody may override: writing would corrupt something that is in use now.
+    /// True for what nobody may override: writing would corrupt something that is in use now, or might be.
     pub fn is_busy(&self) -> bool {
         !matches!(self, Self::Signature(_) | Self::Partitions(_))
+    }
+
+    /// What to type to end this use of `device`.
+    fn advice(&self, device: &Path) -> String {
+        let device = shell_word(&device.to_string_lossy());
+        match self {
+            Self::Signature(_) | Self::Partitions(_) => {
+                format!("this is what --destroy {device}, typed in full, overrides")
+            }
+            Self::Mounted { mount_point, .. } => {
+                format!("type: umount {}", shell_word(&mount_point.to_string_lossy()))
+            }
+            Self::Held { holder, .. } if holder.starts_with("md") => {
+                format!("type: mdadm --stop /dev/{holder}")
+            }
+            Self::Held { .. } => {
+                format!("type: vgchange -an GROUP, or dmsetup remove NAME; see which: lsblk {device}")
+            }
+            Self::Swap { device } => format!("type: swapoff /dev/{device}"),
+            Self::LoopBacking { loop_device } => format!("type: losetup -d /dev/{loop_device}"),
+            Self::Open { pid, .. } => format!("end it; see what it is: ps {pid}"),
+            Self::Exclusive => format!("see by whom: lsblk {device}, lsof {device}"),
+            Self::ReadOnly => format!("type: blockdev --setrw {device}"),
+            Self::Unseen(_) => String::new(),
+        }
     }
 }
 
@@ -78,6 +106,7 @@ impl fmt::Display for Use {
             Self::Open { pid, command } => write!(f, "process {pid} ({command}) has it open"),
             Self::Exclusive => write!(f, "the kernel says that it is in use"),
             Self::ReadOnly => write!(f, "it is read-only"),
+            Self::Unseen(what) => write!(f, "{what}"),
         }
     }
 }
@@ -102,9 +131,13 @@ impl InUse {
         self.uses.iter().any(Use::is_busy)
     }
 
-    /// The sentences of all uses.
+    /// The sentences of all uses, each with what to type.
     pub fn reasons(&self) -> Vec<String> {
-        self.uses.iter().map(ToString::to_string).collect()
+        let sentence = |u: &Use| match u.advice(&self.device) {
+            advice if advice.is_empty() => u.to_string(),
+            advice => format!("{u} ({advice})"),
+        };
+        self.uses.iter().map(sentence).collect()
     }
 
     /// Passes only a device without any use.
@@ -136,7 +169,8 @@ pub fn in_use(path: &Path) -> Result<InUse, HostError> {
     uses.extend(family.holders());
     uses.extend(family.swaps());
     uses.extend(family.loops());
-    uses.extend(open_files(&family));
+    let (open, unseen) = open_files(&family);
+    uses.extend(open);
     if files::number::<u32>(directory.join("ro")).is_some_and(|ro| ro != 0) {
         uses.push(Use::ReadOnly);
     }
@@ -160,6 +194,9 @@ pub fn in_use(path: &Path) -> Result<InUse, HostError> {
     let written = signature::scan(&device).map_err(|e| HostError::file("read", &device, &e))?;
     uses.extend(written.into_iter().map(Use::Signature));
     uses.extend(probed(&device));
+    // Last: what could not be seen must not stand for a use that the kernel's answers above would explain.
+    uses.extend(unseen);
+    uses.extend(unread_tables());
     Ok(InUse { device, uses })
 }
 
@@ -223,20 +260,45 @@ impl Family {
     }
 }
 
-/// Processes that have a member of the family open. Only root sees those of others.
-fn open_files(family: &Family) -> Vec<Use> {
+/// Processes that have a member of the family open, and the note that not all could be looked at: only root sees those
+/// of others.
+fn open_files(family: &Family) -> (Vec<Use>, Option<Use>) {
     let own = std::process::id();
-    let pids =
-        files::names("/proc").into_iter().filter_map(|n| n.parse::<u32>().ok()).filter(|pid| *pid != own);
-    let opens = |pid: &u32| {
-        let handles = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut unseen = !files::is_root();
+    let mut open = Vec::new();
+    let pids = files::names("/proc").into_iter().filter_map(|n| n.parse::<u32>().ok());
+    for pid in pids.filter(|pid| *pid != own) {
+        let handles = match std::fs::read_dir(format!("/proc/{pid}/fd")) {
+            Ok(handles) => handles.flatten(),
+            Err(error) => {
+                // A process that ended meanwhile has nothing open.
+                unseen |= error.kind() == ErrorKind::PermissionDenied;
+                continue;
+            }
+        };
         let targets =
             handles.filter_map(|h| std::fs::read_link(h.path()).ok()).filter(|t| t.starts_with("/dev"));
         let mut numbers = targets.filter_map(|t| stack::block_number(&t));
-        numbers.any(|n| family.numbers.contains(&n))
+        if numbers.any(|n| family.numbers.contains(&n)) {
+            let command = files::text(format!("/proc/{pid}/comm")).unwrap_or_default();
+            open.push(Use::Open { pid, command });
+        }
+    }
+    let note = || Use::Unseen("open files of other users cannot be seen; run as root".into());
+    (open, unseen.then(note))
+}
+
+/// Tables of the kernel that could not be read. A kernel without swap has no table of it.
+fn unread_tables() -> Vec<Use> {
+    let unread = |(table, what): (&str, &str)| {
+        let error = std::fs::read(table).err()?;
+        let absent = error.kind() == ErrorKind::NotFound && what == "swap space";
+        (!absent).then(|| Use::Unseen(format!("{what} cannot be seen: {table}: {error}")))
     };
-    let command = |pid: u32| files::text(format!("/proc/{pid}/comm")).unwrap_or_default();
-    pids.filter(opens).map(|pid| Use::Open { pid, command: command(pid) }).collect()
+    [("/proc/self/mountinfo", "mounts"), ("/proc/swaps", "swap space")]
+        .into_iter()
+        .filter_map(unread)
+        .collect()
 }
 
 /// What `blkid` finds, where it is installed: it knows formats that [`signature`] does not.
@@ -290,5 +352,29 @@ mod tests {
                 .any(|u| matches!(u, Use::Mounted { mount_point, .. } if mount_point == Path::new("/"))),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn says_per_reason_what_to_type() {
+        let uses = vec![
+            Use::Mounted { device: "sdb1".into(), mount_point: "/my data".into() },
+            Use::Swap { device: "sdb2".into() },
+            Use::Held { device: "sdb".into(), holder: "dm-0".into() },
+            Use::LoopBacking { loop_device: "loop3".into() },
+            Use::Signature("ext4".into()),
+            Use::Unseen("open files of other users cannot be seen; run as root".into()),
+        ];
+        assert!(uses[5].is_busy() && !uses[4].is_busy());
+        let error = InUse { device: "/dev/sdb".into(), uses }.must_be_free().unwrap_err().to_string();
+        for text in [
+            "sdb1 is mounted at /my data (type: umount '/my data'); sdb2",
+            "(type: swapoff /dev/sdb2)",
+            "vgchange -an",
+            "(type: losetup -d /dev/loop3)",
+            "it holds data: ext4 (this is what --destroy /dev/sdb, typed in full, overrides)",
+            "; open files of other users cannot be seen; run as root",
+        ] {
+            assert!(error.contains(text), "{text} is not in {error}");
+        }
     }
 }

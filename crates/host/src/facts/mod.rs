@@ -11,7 +11,7 @@ mod machine;
 pub(crate) mod mounts;
 mod signature;
 mod smart;
-mod stack;
+pub(crate) mod stack;
 mod storage;
 mod wire;
 

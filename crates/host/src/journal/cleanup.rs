@@ -5,7 +5,7 @@ use super::line::{self, Entry};
 use crate::error::HostError;
 use crate::files;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use units::{Nanos, clock};
 
@@ -53,8 +53,35 @@ pub fn cleanup(dry_run: bool) -> Vec<CleanupLine> {
 
 /// As [`cleanup`], for the journals in `folder` ([`super::Journal::open_in`]).
 pub fn cleanup_in(folder: &Path, dry_run: bool) -> Vec<CleanupLine> {
-    let journals = files::names(folder).into_iter().filter(|n| n.ends_with(".journal"));
-    journals.flat_map(|name| one_journal(&folder.join(name), dry_run)).collect()
+    let names = files::names(folder);
+    let journals = names.iter().filter(|n| n.ends_with(".journal"));
+    let unborn = names.iter().filter(|n| n.ends_with(".new"));
+    journals
+        .flat_map(|name| one_journal(&folder.join(name), dry_run))
+        .chain(unborn.filter_map(|name| one_unborn(&folder.join(name), dry_run)))
+        .collect()
+}
+
+/// Removes a journal that was killed before it got its name: no change followed it. One whose run still starts, or whose
+/// writer may run elsewhere, is none of our business.
+fn one_unborn(path: &Path, dry_run: bool) -> Option<CleanupLine> {
+    let file = OpenOptions::new().read(true).append(true).open(path).ok()?;
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        return None;
+    }
+    let text = files::text(path)?;
+    let gone = match Identity::from_line(text.lines().next().unwrap_or("")) {
+        Some((_, identity)) => matches!(identity.fate(), Fate::Gone | Fate::Rebooted),
+        // Its name tells the process, as a run has no lock and no line for a moment after it made the file.
+        None => Identity::name_is_gone(&path.file_stem()?.to_string_lossy()),
+    };
+    let result = match (gone, dry_run) {
+        (false, _) => return None,
+        (true, true) => CleanupResult::WouldUndo,
+        (true, false) => super::remove(path)
+            .map_or_else(|e| CleanupResult::Failed(e.to_string()), |()| CleanupResult::Undone),
+    };
+    Some(CleanupLine { journal: path.to_owned(), action: "remove the unfinished journal".into(), result })
 }
 
 fn one_journal(path: &Path, dry_run: bool) -> Vec<CleanupLine> {
@@ -156,11 +183,16 @@ fn undo(
     dry_run: bool,
 ) -> Vec<CleanupLine> {
     let mut lines = Vec::new();
+    let mut is_cut = false;
     for (step, entry) in entries.iter().rev() {
         let result = one_undo(entry, id, fate, dry_run);
         if result.is_settled() && !dry_run {
-            // Without the note the next cleanup looks once more and finds it gone.
-            let _ = file.write_all(format!("{}\n", line::done(*step)).as_bytes());
+            // A torn end would swallow the note and make a broken line of both. Without the note the next cleanup looks
+            // once more and finds it gone.
+            is_cut = is_cut || cut_torn_end(file).is_ok();
+            if is_cut {
+                let _ = file.write_all(format!("{}\n", line::done(*step)).as_bytes());
+            }
         }
         lines.push(CleanupLine { journal: path.to_owned(), action: entry.undo.to_string(), result });
     }
@@ -172,6 +204,15 @@ fn undo(
         lines.push(CleanupLine { journal: path.to_owned(), action: "remove the journal".into(), result });
     }
     lines
+}
+
+/// Shortens the journal to its last whole line.
+fn cut_torn_end(file: &mut File) -> std::io::Result<()> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut bytes)?;
+    let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
+    if whole < bytes.len() { file.set_len(whole as u64) } else { Ok(()) }
 }
 
 fn one_undo(entry: &Entry, id: &str, fate: Fate, dry_run: bool) -> CleanupResult {

@@ -70,6 +70,14 @@ impl Identity {
         Some((text("id")?, identity))
     }
 
+    /// For a journal without a whole first line: true when the process in its name (`PID-TICKS-SEED`) does not run here.
+    pub(super) fn name_is_gone(id: &str) -> bool {
+        let mut parts = id.split('-');
+        let mut number = || parts.next()?.parse::<u64>().ok();
+        let (Some(pid), Some(ticks)) = (number(), number()) else { return false };
+        u32::try_from(pid).is_ok_and(|pid| start_ticks(pid) != Some(ticks))
+    }
+
     /// Compares number, start time and boot with what runs now.
     pub(super) fn fate(&self) -> Fate {
         if self.machine != machine() {

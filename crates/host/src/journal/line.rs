@@ -25,10 +25,12 @@ impl Entry {
         json!({"step": step, "undo": self.undo.to_json(), "on": self.mount_point.as_deref().map(super::undo::path_json)}).to_string()
     }
 
-    /// False when the file system that held the path is not mounted there now.
+    /// False when the file system that held the path is not mounted there now. Where its directory was removed, the
+    /// nearest one above that is left tells.
     pub(super) fn is_reachable(&self) -> bool {
         let (Some(path), Some(expected)) = (self.undo.path_on_disk(), &self.mount_point) else { return true };
-        mounts::of(&files::parent(path)).is_some_and(|m| m.mount_point == *expected)
+        let left = path.ancestors().skip(1).find(|p| p.try_exists().unwrap_or(true));
+        left.and_then(mounts::of).is_some_and(|m| m.mount_point == *expected)
     }
 }
 
@@ -66,7 +68,7 @@ mod tests {
 
     #[test]
     fn keeps_what_is_not_done_and_drops_a_torn_end() {
-        let entry = |name: &str| Entry { undo: Undo::RemoveFile(name.into()), mount_point: Some("/".into()) };
+        let entry = |name: &str| Entry { undo: Undo::RemoveDir(name.into()), mount_point: Some("/".into()) };
         let mut text = String::new();
         for (step, name) in ["/a", "/b", "/c"].iter().enumerate() {
             text.push_str(&format!("{}\n", entry(name).to_line(step)));

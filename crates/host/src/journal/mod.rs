@@ -63,6 +63,8 @@ pub struct Journal {
     /// Length of the file up to the last whole line.
     bytes: u64,
     open: Vec<Option<Entry>>,
+    /// Steps whose program was killed but may still make its change: left to cleanup, which waits for the program.
+    hung: Vec<usize>,
     finished: bool,
 }
 
@@ -95,16 +97,43 @@ impl Journal {
         let (unborn, path) = (folder.join(format!("{id}.new")), folder.join(format!("{id}.journal")));
         let file = OpenOptions::new().append(true).create_new(true).open(&unborn);
         let file = file.map_err(|e| HostError::file("create", &unborn, &e))?;
+        Self::begin(&unborn, path, id, file, &identity).inspect_err(|_| {
+            // Nothing was changed yet; what even this cannot remove, cleanup does.
+            let _ = std::fs::remove_file(&unborn);
+        })
+    }
+
+    fn begin(
+        unborn: &Path,
+        path: PathBuf,
+        id: String,
+        file: File,
+        identity: &Identity,
+    ) -> Result<Self, HostError> {
         // File systems without locks: process number and start time decide alone.
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
-            return Err(HostError::NotOurs { path: unborn, why: "another process has locked it".into() });
+            return Err(HostError::NotOurs {
+                path: unborn.to_owned(),
+                why: "another process has locked it".into(),
+            });
         }
-        let mut journal = Self { path: unborn.clone(), id, file, bytes: 0, open: Vec::new(), finished: true };
+        let mut journal = Self {
+            path: unborn.to_owned(),
+            id,
+            file,
+            bytes: 0,
+            open: Vec::new(),
+            hung: Vec::new(),
+            finished: true,
+        };
         journal.append(&identity.to_line(&journal.id))?;
         // Only now does it get the name that cleanup looks for: it never sees a journal without lock and first line,
         // and so never takes a starting run for a dead one.
-        std::fs::rename(&unborn, &path).map_err(|e| HostError::file("rename", &unborn, &e))?;
-        files::sync_directory(folder)?;
+        std::fs::rename(unborn, &path).map_err(|e| HostError::file("rename", unborn, &e))?;
+        if let Err(error) = files::sync_directory(&files::parent(&path)) {
+            let _ = std::fs::remove_file(&path);
+            return Err(error);
+        }
         (journal.path, journal.finished) = (path, false);
         Ok(journal)
     }
@@ -132,7 +161,7 @@ impl Journal {
         Ok(Step(self.open.len() - 1))
     }
 
-    /// Undoes one step now; a second time does nothing.
+    /// Undoes one step now; a second time does nothing. What is left alone stays in the journal.
     ///
     /// # Errors
     /// The undo failed; it stays in the journal.
@@ -140,10 +169,27 @@ impl Journal {
         let Some(entry) = self.open.get(step.0).and_then(Option::as_ref) else {
             return Ok(CleanupResult::AlreadyGone);
         };
+        if self.hung.contains(&step.0) {
+            return Ok(CleanupResult::LeftAlone(
+                "a program that does not end may still make this change; run `redoubt cleanup` later".into(),
+            ));
+        }
         let result = entry.undo.perform(&self.id)?;
-        self.append(&line::done(step.0))?;
-        self.open[step.0] = None;
+        if result.is_settled() {
+            self.append(&line::done(step.0))?;
+            self.open[step.0] = None;
+        }
         Ok(result)
+    }
+
+    /// Undoes a step whose program failed. After a time-out the program may still make the change, even though it was
+    /// killed: then the step is left to cleanup, which waits for the lock that the program holds ([`Journal::run`]).
+    pub(crate) fn undo_unless_hung(&mut self, step: Step, error: &HostError) -> Result<(), HostError> {
+        if matches!(error, HostError::CommandHung { .. }) {
+            self.hung.push(step.0);
+            return Ok(());
+        }
+        self.undo(step).map(|_| ())
     }
 
     /// Undoes everything, last first, and removes the journal. Goes on after a failure: the rest is undone all the

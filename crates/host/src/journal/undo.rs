@@ -2,11 +2,10 @@
 
 use super::cleanup::CleanupResult;
 use crate::command;
-use crate::error::HostError;
-use crate::facts::mounts;
+use crate::error::{HostError, shell_word};
+use crate::facts::{mounts, stack};
 use crate::files;
 use crate::workspace;
-use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use serde_json::{Value, json};
@@ -19,8 +18,6 @@ use units::{Nanos, clock};
 /// A change to take back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undo {
-    /// Remove a file that we are about to create.
-    RemoveFile(PathBuf),
     /// Remove a workspace that we are about to create: only with our marker in it, only the files that it lists.
     RemoveDir(PathBuf),
     /// Detach a loop device, if it still shows that file.
@@ -30,14 +27,21 @@ pub enum Undo {
         /// The file behind it.
         backing: PathBuf,
     },
-    /// Unmount.
-    Unmount(PathBuf),
-    /// Write the old value back into a setting of `/sys` or `/proc/sys`.
+    /// Unmount, if the mount on top is still of that source.
+    Unmount {
+        /// The mount point.
+        path: PathBuf,
+        /// The device, symlinks resolved.
+        source: PathBuf,
+    },
+    /// Write the old value back into a setting of `/sys` or `/proc/sys`, if it still has ours.
     WriteSysfs {
         /// The setting.
         path: PathBuf,
         /// What it was, as written (`none`, not `[none] mq-deadline`).
         old: String,
+        /// What we are about to write.
+        new: String,
     },
     /// Write a line that clears a limit (`7:0 0`, `8:0 riops=max`) into a control group's file.
     ClearLimit {
@@ -61,14 +65,14 @@ impl Undo {
     /// The file or directory on disk that would be removed; none for what a reboot undoes by itself.
     pub(super) fn path_on_disk(&self) -> Option<&Path> {
         match self {
-            Self::RemoveFile(path) | Self::RemoveDir(path) => Some(path),
+            Self::RemoveDir(path) => Some(path),
             _ => None,
         }
     }
 
     /// Refuses a removal of what exists already: it is not ours.
     pub(super) fn refuse_foreign(&self) -> Result<(), HostError> {
-        let (Self::RemoveFile(path) | Self::RemoveDir(path) | Self::RemoveCgroup(path)) = self else {
+        let (Self::RemoveDir(path) | Self::RemoveCgroup(path)) = self else {
             return Ok(());
         };
         if !path.is_absolute() {
@@ -90,11 +94,10 @@ impl Undo {
     /// It is still there, and why.
     pub(super) fn perform(&self, journal: &str) -> Result<CleanupResult, HostError> {
         match self {
-            Self::RemoveFile(path) => remove_file(path),
             Self::RemoveDir(path) => workspace::remove(path, journal),
             Self::DetachLoop { device, backing } => detach_loop(device, backing),
-            Self::Unmount(path) => unmount(path),
-            Self::WriteSysfs { path, old } => write_back(path, old),
+            Self::Unmount { path, source } => unmount(path, source),
+            Self::WriteSysfs { path, old, new } => write_back(path, old, new),
             Self::ClearLimit { path, line } => clear_limit(path, line),
             Self::DisableController { path, controller } => disable_controller(path, controller),
             Self::RemoveCgroup(path) => remove_cgroup(path),
@@ -103,13 +106,14 @@ impl Undo {
 
     pub(super) fn to_json(&self) -> Value {
         match self {
-            Self::RemoveFile(path) => json!({"remove_file": path_json(path)}),
             Self::RemoveDir(path) => json!({"remove_dir": path_json(path)}),
             Self::DetachLoop { device, backing } => {
                 json!({"detach_loop": path_json(device), "backing": path_json(backing)})
             }
-            Self::Unmount(path) => json!({"unmount": path_json(path)}),
-            Self::WriteSysfs { path, old } => json!({"write": path_json(path), "old": old}),
+            Self::Unmount { path, source } => {
+                json!({"unmount": path_json(path), "source": path_json(source)})
+            }
+            Self::WriteSysfs { path, old, new } => json!({"write": path_json(path), "old": old, "new": new}),
             Self::ClearLimit { path, line } => json!({"clear_limit": path_json(path), "line": line}),
             Self::DisableController { path, controller } => {
                 json!({"disable_controller": path_json(path), "line": controller})
@@ -121,14 +125,14 @@ impl Undo {
     pub(super) fn from_json(json: &Value) -> Option<Self> {
         let path = |name: &str| json.get(name).and_then(json_path);
         let text = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-        let kind = json.as_object()?.keys().find(|k| !matches!(k.as_str(), "backing" | "old" | "line"))?;
+        let detail = ["backing", "source", "old", "new", "line"];
+        let kind = json.as_object()?.keys().find(|k| !detail.contains(&k.as_str()))?;
         let first = path(kind)?;
         match kind.as_str() {
-            "remove_file" => Some(Self::RemoveFile(first)),
             "remove_dir" => Some(Self::RemoveDir(first)),
             "detach_loop" => Some(Self::DetachLoop { device: first, backing: path("backing")? }),
-            "unmount" => Some(Self::Unmount(first)),
-            "write" => Some(Self::WriteSysfs { path: first, old: text("old")? }),
+            "unmount" => Some(Self::Unmount { path: first, source: path("source")? }),
+            "write" => Some(Self::WriteSysfs { path: first, old: text("old")?, new: text("new")? }),
             "clear_limit" => Some(Self::ClearLimit { path: first, line: text("line")? }),
             "disable_controller" => Some(Self::DisableController { path: first, controller: text("line")? }),
             "remove_cgroup" => Some(Self::RemoveCgroup(first)),
@@ -140,13 +144,14 @@ impl Undo {
 impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::RemoveFile(path) => write!(f, "remove file {}", path.display()),
             Self::RemoveDir(path) => write!(f, "remove directory {}", path.display()),
             Self::DetachLoop { device, backing } => {
                 write!(f, "detach {} from {}", device.display(), backing.display())
             }
-            Self::Unmount(path) => write!(f, "unmount {}", path.display()),
-            Self::WriteSysfs { path, old } => write!(f, "set {} back to {old}", path.display()),
+            Self::Unmount { path, source } => {
+                write!(f, "unmount {} from {}", source.display(), path.display())
+            }
+            Self::WriteSysfs { path, old, .. } => write!(f, "set {} back to {old}", path.display()),
             Self::ClearLimit { path, line } => write!(f, "clear the limit in {} ({line})", path.display()),
             Self::DisableController { path, controller } => {
                 write!(f, "take {controller} back from {}", path.display())
@@ -171,21 +176,6 @@ pub(super) fn json_path(json: &Value) -> Option<PathBuf> {
     Some(PathBuf::from(std::ffi::OsString::from_vec(bytes?)))
 }
 
-fn remove_file(path: &Path) -> Result<CleanupResult, HostError> {
-    let Ok(data) = std::fs::symlink_metadata(path) else { return Ok(CleanupResult::AlreadyGone) };
-    if !data.file_type().is_file() {
-        return Err(HostError::NotOurs {
-            path: path.to_owned(),
-            why: "it is no longer the regular file that we made".into(),
-        });
-    }
-    match rustix::fs::unlinkat(CWD, path, AtFlags::empty()) {
-        Ok(()) => files::sync_directory(&files::parent(path)).map(|()| CleanupResult::Undone),
-        Err(Errno::NOENT) => Ok(CleanupResult::AlreadyGone),
-        Err(errno) => Err(HostError::call("remove", path, errno)),
-    }
-}
-
 /// The file that a loop device shows, as its maker named it.
 pub(crate) fn loop_backing(device: &Path) -> Option<PathBuf> {
     let name = device.file_name()?.to_string_lossy().into_owned();
@@ -208,10 +198,25 @@ fn detach_loop(device: &Path, backing: &Path) -> Result<CleanupResult, HostError
     }
 }
 
-fn unmount(path: &Path) -> Result<CleanupResult, HostError> {
-    let is_mounted = || mounts::all().iter().any(|m| m.mount_point == path);
-    if !is_mounted() {
+/// Unmounts only what we mounted: the mount on top must still be of `source`.
+fn unmount(path: &Path, source: &Path) -> Result<CleanupResult, HostError> {
+    let is_ours = |m: &mounts::Mount| {
+        let number = stack::block_number(source);
+        Path::new(&m.source) == source
+            || number.is_some_and(|n| stack::block_number(Path::new(&m.source)) == Some(n))
+    };
+    let there = || mounts::all().into_iter().filter(|m| m.mount_point == path).collect::<Vec<_>>();
+    let mounted = there();
+    let ours = mounted.iter().filter(|m| is_ours(m)).count();
+    if ours == 0 {
         return Ok(CleanupResult::AlreadyGone);
+    }
+    if let Some(top) = mounted.last().filter(|m| !is_ours(m)) {
+        return Ok(CleanupResult::LeftAlone(format!(
+            "{} was mounted over it by somebody else; unmount that first: umount {}",
+            top.source,
+            shell_word(&path.to_string_lossy())
+        )));
     }
     let mut last = Errno::BUSY;
     let done = patiently(|| match rustix::mount::unmount(path, UnmountFlags::NOFOLLOW) {
@@ -221,7 +226,7 @@ fn unmount(path: &Path) -> Result<CleanupResult, HostError> {
             errno != Errno::BUSY
         }
     });
-    if done && !is_mounted() {
+    if done && there().iter().filter(|m| is_ours(m)).count() < ours {
         Ok(CleanupResult::Undone)
     } else {
         Err(HostError::call("unmount", path, last))
@@ -239,11 +244,18 @@ fn patiently(mut attempt: impl FnMut() -> bool) -> bool {
     attempt()
 }
 
-fn write_back(path: &Path, old: &str) -> Result<CleanupResult, HostError> {
+/// Writes the old value only over our own: what somebody else chose since is theirs.
+fn write_back(path: &Path, old: &str, new: &str) -> Result<CleanupResult, HostError> {
     match crate::change::read_setting(path) {
         None => Ok(CleanupResult::AlreadyGone),
         Some(now) if now == old => Ok(CleanupResult::AlreadyGone),
-        Some(_) => files::write_setting(path, old).map(|()| CleanupResult::Undone),
+        Some(now) if now == new => files::write_setting(path, old).map(|()| CleanupResult::Undone),
+        Some(now) => Ok(CleanupResult::LeftAlone(format!(
+            "changed by somebody else: it was {old}, we set {new}, now it is {now}; to have the old value back: \
+             echo {} | sudo tee {}",
+            shell_word(old),
+            shell_word(&path.to_string_lossy())
+        ))),
     }
 }
 
@@ -301,11 +313,15 @@ mod tests {
     fn each_kind_comes_back_from_json() {
         let odd = PathBuf::from(std::ffi::OsString::from_vec(vec![b'/', 0xff, b'x']));
         for undo in [
-            Undo::RemoveFile(odd),
+            Undo::RemoveDir(odd),
             Undo::RemoveDir("/data/redoubt-abc".into()),
             Undo::DetachLoop { device: "/dev/loop3".into(), backing: "/data/my \"disk\"".into() },
-            Undo::Unmount("/mnt/x".into()),
-            Undo::WriteSysfs { path: "/sys/block/vda/queue/scheduler".into(), old: "none".into() },
+            Undo::Unmount { path: "/mnt/x".into(), source: "/dev/loop3".into() },
+            Undo::WriteSysfs {
+                path: "/sys/block/vda/queue/scheduler".into(),
+                old: "none".into(),
+                new: "kyber".into(),
+            },
             Undo::ClearLimit {
                 path: "/sys/fs/cgroup/blkio/blkio.throttle.read_iops_device".into(),
                 line: "7:0 0".into(),
@@ -322,23 +338,39 @@ mod tests {
     }
 
     #[test]
-    fn never_removes_what_is_not_the_file_we_made() {
+    fn never_removes_what_we_did_not_make() {
         let folder = tempfile::tempdir().unwrap();
-        let (file, link) = (folder.path().join("data"), folder.path().join("link"));
-        std::fs::write(&file, "theirs").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert!(matches!(Undo::RemoveFile(link).perform(""), Err(HostError::NotOurs { .. })));
-        assert!(matches!(Undo::RemoveFile(folder.path().into()).perform(""), Err(HostError::NotOurs { .. })));
-        assert!(matches!(
-            Undo::RemoveFile(file.clone()).refuse_foreign(),
-            Err(HostError::AlreadyThere { .. })
-        ));
-        assert!(matches!(
-            Undo::RemoveFile("relative".into()).refuse_foreign(),
-            Err(HostError::NotOurs { .. })
-        ));
+        let refused = Undo::RemoveDir(folder.path().into()).refuse_foreign();
+        assert!(matches!(refused, Err(HostError::AlreadyThere { .. })), "{refused:?}");
+        let relative = Undo::RemoveDir("relative".into()).refuse_foreign();
+        assert!(matches!(relative, Err(HostError::NotOurs { .. })), "{relative:?}");
         let group = Undo::RemoveCgroup(folder.path().into()).perform("");
         assert!(matches!(group, Err(HostError::NotOurs { .. })), "{group:?}");
-        assert_eq!(std::fs::read_to_string(file).unwrap(), "theirs");
+        assert!(folder.path().exists());
+    }
+
+    #[test]
+    fn a_setting_goes_back_only_from_our_own_value() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("setting");
+        let undo = Undo::WriteSysfs { path: path.clone(), old: "none".into(), new: "slow".into() };
+        std::fs::write(&path, "none mq-deadline [bfq]").unwrap();
+        let left = undo.perform("").unwrap();
+        assert!(
+            matches!(&left, CleanupResult::LeftAlone(why) if why.contains("changed by somebody else")),
+            "{left:?}"
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "none mq-deadline [bfq]");
+        // As long as the old value: a plain file, unlike a setting, keeps what is not overwritten.
+        std::fs::write(&path, "slow").unwrap();
+        assert_eq!(undo.perform(""), Ok(CleanupResult::Undone));
+        assert_eq!(undo.perform(""), Ok(CleanupResult::AlreadyGone));
+    }
+
+    #[test]
+    fn a_mount_of_somebody_else_stays() {
+        let undo = Undo::Unmount { path: "/proc".into(), source: "/dev/redoubt-none".into() };
+        assert_eq!(undo.perform(""), Ok(CleanupResult::AlreadyGone));
+        assert!(Path::new("/proc/self").exists());
     }
 }
