@@ -258,4 +258,17 @@ mod tests {
         assert_eq!(remove(&path, "j1"), Ok(CleanupResult::Undone));
         assert!(folder.path().join("outside").exists());
     }
+
+    #[test]
+    fn a_half_written_name_does_not_swallow_the_next() {
+        let (data, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut journal = Journal::open_in(state.path(), "test").unwrap();
+        let space = Workspace::create(data.path(), &mut journal).unwrap();
+        // What a full disk leaves of a name that was then never handed out.
+        (&space.marker).write_all(b"\ndat").unwrap();
+        std::fs::write(space.new_file_path("next"), "ours").unwrap();
+        let lines = journal.undo_all().unwrap();
+        assert!(lines.iter().all(|l| l.result == CleanupResult::Undone), "{lines:?}");
+        assert_eq!(files::names(data.path()), Vec::<String>::new());
+    }
 }

@@ -302,3 +302,36 @@ fn a_loop_number_that_went_to_somebody_else_is_not_detached() {
     clock::sleep(Nanos::millis(1));
     assert_ne!(facts::storage(&disk.path).top().and_then(|d| d.backing_file.clone()), device.backing_file);
 }
+
+#[test]
+fn a_mount_of_somebody_else_over_ours_is_left_alone() {
+    let mut bench = Bench::new();
+    let disk = bench.device(Bytes::mib(16));
+    change::make_file_system(&bench.journal, &disk.path, "ext4", &[]).unwrap();
+    let point = bench.space.list("mnt").unwrap();
+    fs::create_dir(&point).unwrap();
+    let mounted = change::mount(&mut bench.journal, &disk.path, &point, "ext4", "").unwrap();
+    let place = point.display().to_string();
+    run(&["mount", "-t", "tmpfs", "theirs", &place]);
+    let covered = bench.journal.undo(mounted.step);
+    let above = facts::storage(&point).mount.map(|m| m.source);
+    run(&["umount", &place]);
+    assert!(matches!(&covered, Ok(CleanupResult::LeftAlone(why)) if why.contains("umount")), "{covered:?}");
+    assert_eq!(above.as_deref(), Some("theirs"));
+    assert_eq!(bench.journal.undo(mounted.step), Ok(CleanupResult::Undone), "it stayed in the journal");
+}
+
+#[test]
+fn a_setting_that_somebody_else_changed_stays() {
+    let mut bench = Bench::new();
+    let disk = bench.device(Bytes::mib(4));
+    let path = format!("/sys/block/{}/queue/read_ahead_kb", disk.name);
+    let old = change::read_setting(Path::new(&path)).unwrap();
+    let step = change::set_queue(&mut bench.journal, &disk.name, "read_ahead_kb", "512").unwrap();
+    fs::write(&path, "1024").unwrap();
+    let left = bench.journal.undo(step);
+    assert!(matches!(left, Ok(CleanupResult::LeftAlone(_))), "{left:?}");
+    assert_eq!(change::read_setting(Path::new(&path)).as_deref(), Some("1024"));
+    fs::write(&path, old).unwrap();
+    assert_eq!(bench.journal.undo(step), Ok(CleanupResult::AlreadyGone));
+}
