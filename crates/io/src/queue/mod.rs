@@ -55,8 +55,8 @@ pub struct Request {
 pub struct Completion {
     /// Which slot is free again; its buffer may be looked at.
     pub slot: u32,
-    /// How it ended. `EINTR` and `EAGAIN` mean that the queue handed it over 64 times more and the kernel never did it, or
-    /// that a file of the queue was poisoned meanwhile.
+    /// How it ended. From io_uring and libaio, `EINTR` and `EAGAIN` mean that the queue handed it over up to 64 times more
+    /// in vain, or that a file of the queue was poisoned meanwhile. Threads repeat `EINTR` for ever and pass `EAGAIN` on.
     pub outcome: Outcome,
 }
 

@@ -512,3 +512,34 @@ impl Drop for UringQueue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! What no real kernel does on demand.
+
+    use super::*;
+    use crate::file::File;
+    use crate::mode::Access;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_request_handed_over_again_completes_once() {
+        let folder = crate::testing::folder();
+        let access = Access { read: true, write: true, direct: false, dsync: false };
+        let file = Arc::new(File::create_new(&folder.path().join("file"), access).unwrap());
+        assert!(file.write_at(&[7; 4096], 0).is_full());
+        let mut queue = UringQueue::new(QueueOptions::new(1, 4096, vec![file])).unwrap();
+        queue.stage(0, Request { file: 0, offset: 0, bytes: 4096, action: Action::Read });
+        queue.submit().unwrap();
+        queue.ring().enter(0, 1, ENTER_GETEVENTS).unwrap();
+        // As `drain` does when this completion says EAGAIN.
+        assert_eq!(queue.ring().ring.completion().count(), 1);
+        queue.again.push(0);
+        queue.hand_over_again().unwrap();
+        let mut done = Vec::new();
+        queue.reap(1, &mut done).unwrap();
+        assert_eq!(done.len(), 1);
+        assert!(done[0].outcome.is_full() && queue.buffer(0) == [7; 4096]);
+        assert_eq!(queue.in_flight(), 0);
+    }
+}
