@@ -22,6 +22,10 @@ pub const TEST: &[Need] = &[
     ("smartctl", "smartmontools"),
     ("chromium", "chromium"),
     ("pdfinfo", "poppler-utils"),
+    // The benchmarks rehearse in the tests.
+    ("fio", "fio"),
+    ("kill", "procps"),
+    ("unshare", "util-linux"),
 ];
 
 /// What the benchmarks call.
