@@ -63,6 +63,10 @@ impl Goals {
             println!("a rehearsal on tiny sizes: it ran through, {} goals were not judged", self.lines.len());
             return ExitCode::SUCCESS;
         }
+        if self.lines.is_empty() {
+            println!("nothing was measured: no part of this benchmark has that name");
+            return ExitCode::FAILURE;
+        }
         println!();
         for line in &self.lines {
             println!("{line}");

@@ -410,9 +410,14 @@ impl Calibration<'_> {
                 _ => {}
             }
         }
+        let shape = figures.iter().find_map(|figure| match figure.work {
+            Work::Read { shape, .. } => Some(shape),
+            _ => None,
+        });
         bench.writer.event(
             "knee",
             &json!({ "series": series_reads(self.subject.block_bytes), "n_best": found.n_best, "n_knee": found.n_knee,
+                     "api": shape.map(|s| s.api.to_string()), "threads": shape.map(|s| s.threads),
                      "n_saturation": found.n_saturation, "n_power": found.n_power,
                      "lower_bound_only": found.lower_bound_only, "unstable": found.environment_unstable }),
         )?;

@@ -10,6 +10,7 @@ use super::mix::{Curve, Inputs, Measured, Part, Pays, hits, where_it_pays};
 use crate::words;
 use record::json::Value;
 use stats::interval::{self, Interval};
+use stats::verdict::Verdict;
 use std::collections::BTreeMap;
 
 /// Highest hit ratio that is drawn and searched: one miss in two thousand.
@@ -128,17 +129,20 @@ pub fn mix(evidence: &Evidence, comparison: &Comparison) -> Result<Mix, String> 
     })
 }
 
-/// The winner; else the one with the largest ratio.
+/// The winner; else the one with the largest ratio among those shown to be better; else among all.
 fn leader(workload: &Workload, baseline: usize) -> Option<usize> {
     if let [only] = workload.best[..]
         && only != baseline
     {
         return Some(only);
     }
-    let ratio = |i: &usize| workload.cells[*i].decision.as_ref().map(|d| d.ratio.value);
+    let rank = |i: &usize| {
+        let decision = workload.cells[*i].decision.as_ref()?;
+        Some((decision.verdict == Verdict::Better, decision.ratio.value))
+    };
     (0..workload.cells.len())
-        .filter(|i| ratio(i).is_some())
-        .max_by(|a, b| ratio(a).partial_cmp(&ratio(b)).unwrap_or(std::cmp::Ordering::Equal))
+        .filter(|i| rank(i).is_some())
+        .max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal))
 }
 
 /// Inputs from the plan, or from the event `mix`; what neither says is assumed, and said to be.
