@@ -125,6 +125,7 @@ fn real(comparisons: usize, blocks: usize, bytes: Bytes, measured: bool, goals: 
                     cancel: &AtomicBool::new(false),
                 };
                 for (logs, workload) in logs.iter_mut().zip(WORKLOADS) {
+                    visit.prepare(workload).expect("caches and files as the workload begins");
                     let trial = visit.run(workload).expect("a trial runs through");
                     logs[side].push(workload.rate(&trial).max(1e-9).ln());
                 }
