@@ -71,10 +71,10 @@ fn rates(disk: &LoopDevice, prefix: &[String], words: &[&str]) -> (f64, f64) {
     };
     let mut workers: Vec<_> = (0..4).map(start).collect();
     clock::sleep(Nanos::millis(500));
-    let names = std::slice::from_ref(&disk.name);
-    let old = host::counters::snapshot(names);
+    let watch = host::counters::Watch { disks: vec![disk.name.clone()], flushes: Vec::new() };
+    let old = host::counters::snapshot(&watch);
     clock::sleep(Nanos::millis(3_000));
-    let new = host::counters::snapshot(names);
+    let new = host::counters::snapshot(&watch);
     for worker in &mut workers {
         worker.kill().unwrap();
         worker.wait().unwrap();

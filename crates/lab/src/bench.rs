@@ -20,8 +20,6 @@ const SAMPLE_EVERY: Nanos = Nanos::millis(500);
 pub struct Bench {
     /// The record.
     pub writer: Writer,
-    /// Devices whose counters count our requests.
-    pub devices: Vec<String>,
     /// The storage under the target.
     pub storage: host::facts::Storage,
     /// Where chance comes from.
@@ -59,7 +57,6 @@ impl Bench {
     /// When the record or the workspace cannot be created.
     pub fn open(target: &Path, purpose: Purpose) -> Result<Self, LabError> {
         let storage = host::facts::storage(target);
-        let devices = storage.counter_devices();
         // The record comes last: what fails before it leaves no record of a run that never was.
         let mut journal = Journal::open(purpose.kind)?;
         let workspace = match &purpose.workspace_in {
@@ -86,11 +83,10 @@ impl Bench {
         facts.extend(storage.facts.iter().cloned());
         facts.extend(host::facts::cgroup_limits(&storage.stack));
         writer.facts(&facts.into_iter().map(fact_row).collect::<Vec<_>>())?;
-        let sampler = Sampler::start(devices.clone(), SAMPLE_EVERY);
-        let before = host::counters::snapshot(&devices);
+        let sampler = Sampler::start(storage.watch(), SAMPLE_EVERY);
+        let before = host::counters::snapshot(&storage.watch());
         Ok(Self {
             writer,
-            devices,
             storage,
             seed: purpose.seed,
             workspace,
@@ -130,7 +126,7 @@ impl Bench {
 
     /// A snapshot of the counters now.
     pub fn snapshot(&self) -> Snapshot {
-        host::counters::snapshot(&self.devices)
+        host::counters::snapshot(&self.storage.watch())
     }
 
     /// What changed since the run began.

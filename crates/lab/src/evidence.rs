@@ -26,7 +26,7 @@ pub struct Delta {
     pub device_read_ms: Option<u64>,
     /// Time between the snapshots.
     pub elapsed: Nanos,
-    /// Flush requests completed by the device.
+    /// Flush requests completed where our syncs arrive ([`host::counters::Watch::flushes`]).
     pub device_flushes: Option<u64>,
     /// Bytes that this process read from and wrote to storage, as the kernel accounts them.
     pub own_read_bytes: Option<u64>,
@@ -65,7 +65,7 @@ impl Delta {
             device_queue_ms: disks(|d| d.weighted_ms),
             device_read_ms: disks(|d| d.read_ms),
             elapsed: after.t - before.t,
-            device_flushes: flushes(before, after),
+            device_flushes: before.flushes.zip(after.flushes).map(|(a, b)| b.saturating_sub(a)),
             own_read_bytes: own(|o| o.read_bytes),
             own_write_bytes: own(|o| o.write_bytes),
             steal_share: cpu.map(|shares| shares.steal),
@@ -98,14 +98,6 @@ impl Delta {
         most(&mut self.steal_share, other.steal_share);
         most(&mut self.cpu_busy_share, other.cpu_busy_share);
     }
-}
-
-/// Flushes that the disks completed; unknown as soon as one of them does not count flushes.
-fn flushes(before: &Snapshot, after: &Snapshot) -> Option<u64> {
-    let grown =
-        after.disks.iter().map(|(name, b)| Some(b.flushes?.saturating_sub(before.disks.get(name)?.flushes?)));
-    let grown: Vec<Option<u64>> = grown.collect();
-    if grown.is_empty() { None } else { grown.into_iter().sum() }
 }
 
 /// A trial and what was counted while it ran.

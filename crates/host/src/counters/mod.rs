@@ -141,6 +141,8 @@ pub struct Snapshot {
     pub t: Nanos,
     /// By device name, for those asked for that exist.
     pub disks: BTreeMap<String, DiskCounters>,
+    /// Flushes completed so far by the devices that [`Watch::flushes`] names; none when one of them does not count them.
+    pub flushes: Option<u64>,
     /// CPU times of the machine.
     pub cpu: Option<CpuTimes>,
     /// This process's own I/O.
@@ -159,16 +161,28 @@ pub struct Snapshot {
     pub cgroup_throttled: Option<CgroupThrottled>,
 }
 
-/// Reads all counters: about 150 µs, no privilege. `devices`: kernel names (`vda`, `nvme0n1p2`, `dm-0`), usually
-/// [`crate::facts::Storage::counter_devices`]; a name that does not exist is left out of the answer.
-pub fn snapshot(devices: &[String]) -> Snapshot {
+/// Which devices a snapshot reads, by kernel name (`vda`, `nvme0n1`, `dm-0`).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Watch {
+    /// Those whose transfers count as ours.
+    pub disks: Vec<String>,
+    /// Those whose flushes count as ours: where a sync arrives first, so that nobody else's is taken for it.
+    pub flushes: Vec<String>,
+}
+
+/// Reads all counters: about 150 µs, no privilege. `watch`: usually [`crate::facts::Storage::watch`]; a device that does
+/// not exist is left out of the answer.
+pub fn snapshot(watch: &Watch) -> Snapshot {
     let own_io = files::text("/proc/self/io").and_then(|text| parse::own_io(&text));
-    let (t, disks) = disks(devices);
+    let (t, mut disks) = disks(watch);
+    let flushes = watch.flushes.iter().map(|name| disks.get(name)?.flushes).collect::<Option<Vec<u64>>>();
+    disks.retain(|name, _| watch.disks.contains(name));
     let (dirty_kb, writeback_kb) =
         files::text("/proc/meminfo").map_or((None, None), |text| parse::dirty(&text));
     Snapshot {
         t,
         disks,
+        flushes: flushes.filter(|f| !f.is_empty()).map(|f| f.iter().sum()),
         cpu: files::text("/proc/stat").and_then(|text| parse::cpu(&text)),
         own_io,
         own_cpu_ticks: files::text("/proc/self/stat").and_then(|text| parse::own_cpu(&text)),
@@ -185,8 +199,8 @@ pub fn load_average() -> Option<[f64; 3]> {
     files::text("/proc/loadavg").and_then(|text| parse::load(&text))
 }
 
-fn disks(devices: &[String]) -> (Nanos, BTreeMap<String, DiskCounters>) {
-    if devices.is_empty() {
+fn disks(watch: &Watch) -> (Nanos, BTreeMap<String, DiskCounters>) {
+    if watch.disks.is_empty() && watch.flushes.is_empty() {
         return (clock::now(), BTreeMap::new());
     }
     let text = files::text("/proc/diskstats").unwrap_or_default();
@@ -194,7 +208,7 @@ fn disks(devices: &[String]) -> (Nanos, BTreeMap<String, DiskCounters>) {
     (
         t,
         parse::diskstats(&text)
-            .filter(|(name, _)| devices.iter().any(|d| d == name))
+            .filter(|(name, _)| watch.disks.iter().chain(&watch.flushes).any(|d| d == name))
             .map(|(n, c)| (n.to_owned(), c))
             .collect(),
     )
@@ -229,24 +243,25 @@ mod tests {
 
     #[test]
     fn sees_this_machine() {
-        let names: Vec<String> = crate::facts::storage(Path::new("/")).counter_devices();
-        let seen = snapshot(&names);
+        let watch = crate::facts::storage(Path::new("/")).watch();
+        let seen = snapshot(&watch);
         assert!(seen.cpu.is_some_and(|c| c.user > 0 && c.idle > 0));
         assert!(seen.own_io.is_some_and(|o| o.rchar > 0));
         assert!(seen.own_cpu_ticks.is_some());
         assert!(seen.load.is_some() && seen.dirty_kb.is_some() && seen.writeback_kb.is_some());
-        assert_eq!(seen.disks.len(), names.len());
-        let absent = snapshot(&["no-such-disk".to_owned()]);
-        assert!(absent.disks.is_empty(), "an unknown device is absent, not zero");
+        assert_eq!(seen.disks.len(), watch.disks.len());
+        let absent =
+            snapshot(&Watch { disks: vec!["no-such-disk".into()], flushes: vec!["no-such-disk".into()] });
+        assert!(absent.disks.is_empty() && absent.flushes.is_none(), "an unknown device is absent, not zero");
     }
 
     #[test]
     fn is_cheap() {
-        let names = crate::facts::storage(Path::new("/")).counter_devices();
+        let watch = crate::facts::storage(Path::new("/")).watch();
         let mut costs: Vec<Nanos> = (0..50)
             .map(|_| {
                 let start = clock::now();
-                std::hint::black_box(snapshot(&names));
+                std::hint::black_box(snapshot(&watch));
                 clock::now() - start
             })
             .collect();

@@ -1,6 +1,6 @@
 //! A thread that takes a snapshot every interval.
 
-use super::{Snapshot, snapshot};
+use super::{Snapshot, Watch, snapshot};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -17,13 +17,13 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Takes the first snapshot at once, then one every `interval` (at least 1 ms), of `devices` as for [`snapshot`].
-    pub fn start(devices: Vec<String>, interval: Nanos) -> Self {
+    /// Takes the first snapshot at once, then one every `interval` (at least 1 ms), of what `watch` names.
+    pub fn start(watch: Watch, interval: Nanos) -> Self {
         let interval = interval.max(Nanos::millis(1));
         let taken = Arc::new(Mutex::new(Vec::new()));
         let (stop, stopped) = mpsc::channel();
         let shelf = Arc::clone(&taken);
-        let work = move || sample(&devices, interval, &shelf, &stopped);
+        let work = move || sample(&watch, interval, &shelf, &stopped);
         let thread = std::thread::Builder::new().name("mmnl".into()).spawn(work).ok();
         Self { taken, stop, thread }
     }
@@ -54,18 +54,18 @@ impl Drop for Sampler {
     }
 }
 
-fn sample(devices: &[String], interval: Nanos, shelf: &Mutex<Vec<Snapshot>>, stopped: &mpsc::Receiver<()>) {
+fn sample(watch: &Watch, interval: Nanos, shelf: &Mutex<Vec<Snapshot>>, stopped: &mpsc::Receiver<()>) {
     let keep = |s: Snapshot| shelf.lock().unwrap_or_else(PoisonError::into_inner).push(s);
     let mut due = clock::now();
     loop {
-        keep(snapshot(devices));
+        keep(snapshot(watch));
         let now = clock::now();
         while due <= now {
             due += interval;
         }
         match stopped.recv_timeout((due - now).duration()) {
             Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return keep(snapshot(devices)),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return keep(snapshot(watch)),
         }
     }
 }
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn samples_until_stopped_without_drift() {
-        let sampler = Sampler::start(Vec::new(), Nanos::millis(10));
+        let sampler = Sampler::start(Watch::default(), Nanos::millis(10));
         clock::sleep(Nanos::millis(205));
         let mut all = sampler.drain();
         let start = clock::now();

@@ -1,8 +1,9 @@
 //! What stands between a path and its disks.
 
-use super::device::Device;
+use super::device::{Device, DeviceKind};
 use super::mounts::{self, Mount};
 use super::{Fact, stack};
+use crate::counters::Watch;
 use crate::files;
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 use std::path::{Path, PathBuf};
@@ -34,6 +35,15 @@ impl Storage {
     /// because what it counts may have been served by the page cache of the file under it.
     pub fn counter_devices(&self) -> Vec<String> {
         self.leaves().iter().map(|d| d.name.clone()).collect()
+    }
+
+    /// What to count while we use this storage. Flushes are those of the topmost loop device if there is one, which is
+    /// ours alone, and else of the disks, where those of other processes are counted too. Volumes and md arrays are
+    /// passed over: they do not count flushes.
+    pub fn watch(&self) -> Watch {
+        let disks = self.counter_devices();
+        let top_loop = self.stack.iter().find(|d| d.kind == DeviceKind::Loop);
+        Watch { flushes: top_loop.map_or_else(|| disks.clone(), |d| vec![d.name.clone()]), disks }
     }
 }
 

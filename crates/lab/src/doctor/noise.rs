@@ -23,7 +23,7 @@ struct Heard {
 }
 
 pub(super) fn examine(patient: &Patient, cancel: &AtomicBool) -> Vec<Finding> {
-    let heard = listen(&patient.storage.counter_devices(), cancel);
+    let heard = listen(&patient.storage.watch(), cancel);
     if heard.seconds < 1.0 {
         return Vec::new();
     }
@@ -34,13 +34,13 @@ pub(super) fn examine(patient: &Patient, cancel: &AtomicBool) -> Vec<Finding> {
     findings
 }
 
-fn listen(devices: &[String], cancel: &AtomicBool) -> Heard {
+fn listen(watch: &counters::Watch, cancel: &AtomicBool) -> Heard {
     let detector = PauseDetector::start();
-    let old = counters::snapshot(devices);
+    let old = counters::snapshot(watch);
     while clock::now() - old.t < LISTEN && !cancel.load(Ordering::Relaxed) {
         clock::sleep(STEP);
     }
-    let new = counters::snapshot(devices);
+    let new = counters::snapshot(watch);
     heard(&old, &new, detector.stop())
 }
 

@@ -53,7 +53,7 @@ pub(super) fn examine(patient: &Patient, cancel: &AtomicBool) -> Vec<Finding> {
         let seen = format!("{} is a block device, which the doctor only reads", patient.path.display());
         return vec![Finding::unknown("sync", seen).advice("give a directory of a file system on it")];
     };
-    match measure(directory, &patient.storage.counter_devices(), cancel) {
+    match measure(directory, &patient.storage.watch(), cancel) {
         Ok(Some(syncs)) => judge(&syncs, &place(patient)),
         Ok(None) => Vec::new(),
         Err(reason) => vec![
@@ -68,7 +68,7 @@ pub(super) fn examine(patient: &Patient, cancel: &AtomicBool) -> Vec<Finding> {
 }
 
 /// Two seconds or 400 syncs in a journaled workspace; none when cancelled before there was enough.
-fn measure(directory: &Path, devices: &[String], cancel: &AtomicBool) -> Result<Option<Syncs>, String> {
+fn measure(directory: &Path, watch: &counters::Watch, cancel: &AtomicBool) -> Result<Option<Syncs>, String> {
     let words = |e: &dyn std::fmt::Display| e.to_string();
     let mut journal = Journal::open(&format!("doctor in {}", directory.display())).map_err(|e| words(&e))?;
     let space = Workspace::create(directory, &mut journal).map_err(|e| words(&e))?;
@@ -80,7 +80,7 @@ fn measure(directory: &Path, devices: &[String], cancel: &AtomicBool) -> Result<
     if let Err(e) = io::prepare::write_stamped(&file, FILE.get(), BLOCK, 1, seed, &mut go_on) {
         return if cancel.load(Ordering::Relaxed) { Ok(None) } else { Err(words(&e)) };
     }
-    let syncs = overwrite(&file, devices, Rng::new(seed), cancel).map_err(|e| words(&e))?;
+    let syncs = overwrite(&file, watch, Rng::new(seed), cancel).map_err(|e| words(&e))?;
     drop(file);
     journal.undo_all().map_err(|e| words(&e))?;
     Ok(syncs)
@@ -88,7 +88,7 @@ fn measure(directory: &Path, devices: &[String], cancel: &AtomicBool) -> Result<
 
 fn overwrite(
     file: &File,
-    devices: &[String],
+    watch: &counters::Watch,
     mut rng: Rng,
     cancel: &AtomicBool,
 ) -> Result<Option<Syncs>, io::IoError> {
@@ -107,13 +107,13 @@ fn overwrite(
     for _ in 0..SYNCS_DROPPED {
         one(&mut rng)?;
     }
-    let quiet = counters::snapshot(devices);
+    let quiet = counters::snapshot(watch);
     clock::sleep(BEFORE);
-    let old = counters::snapshot(devices);
+    let old = counters::snapshot(watch);
     while times.len() < SYNCS_MAX && clock::now() - old.t < TIME_MAX && !cancel.load(Ordering::Relaxed) {
         times.push(one(&mut rng)?);
     }
-    let new = counters::snapshot(devices);
+    let new = counters::snapshot(watch);
     times.sort_unstable();
     let enough = times.len() >= 5;
     Ok(enough.then(|| Syncs {

@@ -66,8 +66,8 @@ pub struct LoadSpec {
     /// The part of each file that is used, bytes; rounded down to whole blocks.
     pub span: Range<u64>,
     /// How many completions a thread waits for before it goes on, at most its share of `in_flight`. 1: goes on at once.
-    /// 0: an eighth of its share. More completions per system call cost less processor time; waiting for k of n that
-    /// come evenly adds (k − 1) / 2n to the latencies, so 0 adds up to 6 %, and nothing where the device answers in bursts.
+    /// 0: a quarter of its share. More completions per system call cost less processor time; waiting for k of n that
+    /// come evenly adds (k − 1) / 2n to the latencies, so 0 adds up to 12 %, and nothing where the device answers in bursts.
     pub batch_min: u32,
     /// One read in so many is verified by its stamp; 0: none.
     pub verify_every: u32,

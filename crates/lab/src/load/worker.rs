@@ -63,7 +63,7 @@ impl<'a> Worker<'a> {
             free: (0..depth).collect(),
             done: Vec::with_capacity(depth as usize),
             batch_min: match spec.batch_min {
-                0 => (depth / 8).max(1),
+                0 => (depth / 4).max(1),
                 asked => asked.min(depth),
             },
             writing,
