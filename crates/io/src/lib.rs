@@ -16,6 +16,7 @@ pub mod prepare;
 mod queue;
 pub mod sim;
 pub mod stamp;
+mod storage;
 #[cfg(test)]
 mod testing;
 pub mod thread;
@@ -26,3 +27,4 @@ pub use file::{Alignment, Extents, File, FlagsInForce, Residency};
 pub use mode::{Access, Api, IoMode};
 pub use outcome::Outcome;
 pub use queue::{Action, Completion, Queue, QueueCounters, QueueOptions, Request, open_queue};
+pub use storage::Storage;

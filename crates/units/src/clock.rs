@@ -1,7 +1,8 @@
 //! The only place that reads a clock.
 
 use crate::Nanos;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 static ORIGIN: OnceLock<Instant> = OnceLock::new();
@@ -11,6 +12,32 @@ static ORIGIN: OnceLock<Instant> = OnceLock::new();
 pub fn now() -> Nanos {
     let origin = ORIGIN.get_or_init(Instant::now);
     Nanos(origin.elapsed().as_nanos() as u64)
+}
+
+/// Where code gets the time from, so that the same code runs in a simulation.
+#[derive(Clone, Debug, Default)]
+pub enum Clock {
+    /// [`now`].
+    #[default]
+    Real,
+    /// A simulation's time: each look at it takes a microsecond, so it always moves, and always the same way.
+    Steps(Arc<AtomicU64>),
+}
+
+impl Clock {
+    /// A simulation's clock at zero.
+    pub fn steps() -> Self {
+        Self::Steps(Arc::default())
+    }
+
+    /// Monotonic time.
+    #[inline]
+    pub fn now(&self) -> Nanos {
+        match self {
+            Self::Real => now(),
+            Self::Steps(at) => Nanos(at.fetch_add(1_000, Ordering::Relaxed)),
+        }
+    }
 }
 
 /// Sleeps until [`now`] has reached `instant`; returns at once when it has passed.

@@ -10,5 +10,6 @@ mod nanos;
 mod rng;
 
 pub use bytes::Bytes;
+pub use clock::Clock;
 pub use nanos::Nanos;
 pub use rng::{Rng, Seed};

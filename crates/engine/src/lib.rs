@@ -1,0 +1,37 @@
+//! The embedded database: real commits, real cache, real waits, with the I/O anatomy of Oracle.
+//!
+//! Start with [`Instance`] (create, open, shut down) and [`Session`] (tables, rows, transactions). Below them, top down:
+//! `heap` and `btree` (rows and keys in pages), `transaction` (undo, locks, read views), `space` (segments, extents,
+//! catalog), `change` (the one way to change a page), `cache` (buffers, database writers, checkpoint), `redo` (log
+//! buffer, log writer, groups, recovery), `files` (control file, data files), `page` (layout, checksum).
+//!
+//! No file, socket or clock is touched here: all I/O goes through [`io::Storage`], all time through [`units::Clock`].
+#![forbid(unsafe_code)]
+
+pub mod btree;
+pub mod cache;
+pub mod change;
+mod context;
+mod error;
+pub mod files;
+pub mod heap;
+mod instance;
+pub mod page;
+pub mod parameter;
+pub mod redo;
+mod session;
+pub mod sort;
+pub mod space;
+pub mod statistics;
+pub mod transaction;
+mod value;
+
+pub use context::{Background, Context, Environment};
+pub use error::EngineError;
+pub use instance::{Core, Instance, InstanceConfig, Shutdown};
+pub use page::{Lsn, PageId};
+pub use session::Session;
+pub use value::{Row, RowId, Value};
+
+/// What every act of the engine returns.
+pub type Result<T> = std::result::Result<T, EngineError>;

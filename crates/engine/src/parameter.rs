@@ -1,0 +1,1 @@
+//! Parameters with Oracle's names.

@@ -1,0 +1,3 @@
+//! The API for statements: tables, indexes, rows, transactions.
+/// A user's session.
+pub struct Session {}

@@ -1,0 +1,2 @@
+//! SQLite as the SQL front end of the engine.
+#![forbid(unsafe_code)]
