@@ -50,6 +50,9 @@ impl Space {
     /// its own. The caller formats it with [`crate::change::Change::new_page`]. A crash between the two leaves an empty page in
     /// the segment, nothing worse.
     ///
+    /// The first page ever given from a fresh (or truncated) segment is the block after its header: that is where the
+    /// root of an index lies, so nobody has to look it up.
+    ///
     /// # Errors
     /// [`crate::EngineError::TablespaceFull`].
     pub fn allocate_page(&self, _core: &Core, _context: &Context, _segment: &Segment) -> Result<PageId> {
