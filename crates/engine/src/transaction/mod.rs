@@ -79,6 +79,17 @@ pub struct Transaction {
     pub xid: Xid,
 }
 
+/// A moment in a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndoMark(pub u64);
+
+impl Transaction {
+    /// This moment, to come back to with [`Transactions::rollback_to`]. Costs nothing.
+    pub fn mark(&self) -> UndoMark {
+        unimplemented!()
+    }
+}
+
 impl Transactions {
     /// Begins one: draws its id and a slot in an undo segment of the current undo tablespace.
     ///
@@ -96,7 +107,21 @@ impl Transactions {
         unimplemented!()
     }
 
-    /// Takes back everything since `savepoint` (a value of [`Transaction::savepoint`]), or everything and ends it.
+    /// Takes back everything since `mark`; the transaction goes on. Rows locked since then are free again.
+    ///
+    /// # Errors
+    /// What storage says; the transaction must then be rolled back as a whole.
+    pub fn rollback_to(
+        &self,
+        _core: &Core,
+        _context: &Context,
+        _transaction: &mut Transaction,
+        _mark: UndoMark,
+    ) -> Result<()> {
+        unimplemented!()
+    }
+
+    /// Takes back everything and ends the transaction.
     ///
     /// # Errors
     /// What storage says; the transaction is then rolled back at the next open.
