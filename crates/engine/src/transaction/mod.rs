@@ -5,6 +5,7 @@
 //! an unfinished transaction's id in a row is the lock, and who finds it waits for that transaction
 //! (`enq: TX - row lock contention`).
 
+use crate::change::{Change, Handle};
 use crate::instance::Core;
 use crate::value::RowId;
 use crate::{Context, Result};
@@ -83,7 +84,56 @@ pub struct Transaction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndoMark(pub u64);
 
+/// The pages of a change that an undo record goes to, latched by [`Transaction::latch`].
+#[derive(Clone, Copy, Debug)]
+pub struct UndoPages {
+    _page: Handle,
+    _header: Option<Handle>,
+}
+
+impl Undo<'_> {
+    /// Bytes of the record, at most.
+    pub fn bytes(&self) -> usize {
+        unimplemented!()
+    }
+}
+
+/// How a change carries an undo record, for `heap` and `btree`:
+/// 1. [`Transaction::reserve`], before [`Change::begin`], which is then told [`Transaction::CHANGE_PAGES`] and
+///    [`Transaction::change_bytes`] more;
+/// 2. [`Transaction::latch`], after all index and heap pages are latched; the last thing that may fail;
+/// 3. [`Transaction::write`], then the edits that it takes back, then [`Change::finish`].
 impl Transaction {
+    /// Pages that an undo record adds to a change.
+    pub const CHANGE_PAGES: usize = 2;
+
+    /// Bytes of edits that an undo record of at most `bytes` adds to a change.
+    pub fn change_bytes(_bytes: usize) -> usize {
+        unimplemented!()
+    }
+
+    /// Makes room for an undo record of at most `bytes` (see [`Undo::bytes`]); no latch may be held. May take a new undo page,
+    /// which is a change of its own.
+    ///
+    /// # Errors
+    /// [`crate::EngineError::TablespaceFull`] for the undo tablespace.
+    pub fn reserve(&mut self, _core: &Core, _context: &Context, _bytes: usize) -> Result<()> {
+        unimplemented!()
+    }
+
+    /// Latches where the record goes. Dropping the change afterwards, unedited, is fine.
+    ///
+    /// # Errors
+    /// What storage says.
+    pub fn latch(&mut self, _change: &mut Change<'_>) -> Result<UndoPages> {
+        unimplemented!()
+    }
+
+    /// Writes the record. The transaction has begun on disk with its first one.
+    pub fn write(&mut self, _change: &mut Change<'_>, _pages: UndoPages, _undo: &Undo<'_>) -> UndoPtr {
+        unimplemented!()
+    }
+
     /// This moment, to come back to with [`Transactions::rollback_to`]. Costs nothing.
     pub fn mark(&self) -> UndoMark {
         unimplemented!()
