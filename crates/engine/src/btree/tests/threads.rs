@@ -1,0 +1,118 @@
+//! Many threads in one tree.
+
+use super::*;
+use crate::btree::insert::{Judgement, insert, insert_unique};
+use crate::btree::remove::remove;
+use crate::btree::scan::{Cursor, rows_with_key};
+use std::ops::Bound;
+use std::thread;
+use units::{Rng, Seed};
+
+const THREADS: u64 = 6;
+const STEPS: u64 = 6_000;
+
+/// Each thread has rows of its own among keys that all share, and knows what must be there.
+#[test]
+fn each_thread_finds_what_it_put_there() {
+    let store = Store::with_tree(2048, true);
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let store = store.clone();
+            scope.spawn(move || one_thread(&store, thread));
+        }
+        for descending in [false, true] {
+            let store = store.clone();
+            scope.spawn(move || (0..30).for_each(|_| one_scan(&store, descending)));
+        }
+    });
+    store.assert_sound();
+}
+
+fn one_thread(store: &Arc<Store>, thread: u64) {
+    let mut rng = Rng::new(Seed(thread));
+    let mine = row(thread + 1);
+    let mut there = BTreeSet::new();
+    for step in 0..STEPS {
+        let key = rng.below(3000);
+        let removing = if (step / 1000) % 2 == 1 { 9 } else { 3 };
+        if rng.below(10) < removing {
+            let near = there.range(key..).next().copied().unwrap_or(key);
+            remove(store, &near.to_be_bytes(), mine).expect("nothing fails");
+            there.remove(&near);
+        } else {
+            insert(store, &key.to_be_bytes(), mine).expect("nothing fails");
+            there.insert(key);
+        }
+        if step % 64 == 0 {
+            let rows = rows_with_key(store, &key.to_be_bytes()).expect("nothing fails");
+            assert_eq!(rows.contains(&mine), there.contains(&key));
+            assert!(rows.is_sorted_by(|a, b| a < b));
+        }
+    }
+    let mut cursor = Cursor::new(Bound::Unbounded, Bound::Unbounded, thread.is_multiple_of(2));
+    let mut found = BTreeSet::new();
+    while let Some((key, row)) = cursor.next(store).expect("nothing fails") {
+        if row == mine {
+            assert!(found.insert(u64::from_be_bytes(key.try_into().expect("8 bytes"))), "given twice");
+        }
+    }
+    assert_eq!(found, there);
+}
+
+fn one_scan(store: &Arc<Store>, descending: bool) {
+    let mut cursor = Cursor::new(Bound::Unbounded, Bound::Unbounded, descending);
+    let mut before: Option<Vec<u8>> = None;
+    while let Some((key, row)) = cursor.next(store).expect("nothing fails") {
+        let mut here = key.to_vec();
+        here.extend_from_slice(&node::row_number(row).to_be_bytes());
+        if let Some(before) = before {
+            assert!(if descending { before > here } else { before < here });
+        }
+        before = Some(here);
+    }
+}
+
+/// Of many who want a key at once, one gets it; also when its dead rows fill several leaves.
+#[test]
+fn a_unique_key_is_given_once() {
+    const DEAD: u64 = 300;
+    let store = Store::with_tree(2048, false);
+    for n in 0..2000_u64 {
+        insert(&store, &(n * 3).to_be_bytes(), row(1)).expect("nothing fails");
+    }
+    let crowded = 3002_u64;
+    for r in 0..DEAD {
+        insert(&store, &crowded.to_be_bytes(), row(10_000 + r)).expect("nothing fails");
+    }
+    let wins: Vec<Vec<u64>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let store = store.clone();
+                scope.spawn(move || {
+                    let mut rng = Rng::new(Seed(thread));
+                    let mut keys: Vec<u64> = (0..1200).map(|n| n * 3 + 1).collect();
+                    keys.push(crowded);
+                    rng.shuffle(&mut keys);
+                    keys.retain(|key| wants(&store, *key, thread));
+                    keys
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    let mut all: Vec<u64> = wins.into_iter().flatten().collect();
+    all.sort_unstable();
+    assert_eq!(all.len(), 1201);
+    assert!(all.is_sorted_by(|a, b| a < b));
+    store.assert_sound();
+}
+
+/// Rows from 10 000 on are dead; any other is alive.
+fn wants(store: &Arc<Store>, key: u64, thread: u64) -> bool {
+    let mine = row(100 + thread);
+    let alive = |rows: &[RowId]| rows.iter().any(|other| *other < row(10_000));
+    let verdict = insert_unique(store, &key.to_be_bytes(), mine, &mut |rows| {
+        Ok(if alive(rows) { Judgement::Duplicate } else { Judgement::Proceed })
+    });
+    verdict.expect("nothing fails") == Judgement::Proceed
+}
