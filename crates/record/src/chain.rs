@@ -5,11 +5,15 @@
 //!
 //! Bytes that are hashed, in this order: the predecessor's hash as text (64 hex digits; nothing for the first); then
 //! for a plan its JSON text; for a visit every value of: its row, its status and drop reason, its phases, their
-//! intervals, their histograms, each in the order of writing with all columns. A value is one letter for its type
+//! intervals, their histograms, and what the database said (waits, statistics, files, samples, buffers, redo), each in the
+//! order of writing with all columns; a table without rows adds nothing. A value is one letter for its type
 //! (`n`, `i`, `r`, `t`, `b`), then for numbers eight bytes little-endian, for text and bytes the length in eight bytes
 //! little-endian and the content.
 
-use crate::rows::{HistogramRow, IntervalRow, PhaseRow, VisitRow};
+use crate::rows::{
+    AshRow, AshTickRow, BufferStateRow, FileStatRow, HistogramRow, IntervalRow, PhaseRow, RedoStateRow,
+    StatisticRow, VisitRow, WaitEventRow,
+};
 use crate::table::Table;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params};
@@ -50,6 +54,12 @@ pub(crate) fn visit(
     let of_visit = "WHERE phase_id IN (SELECT id FROM phase WHERE visit_id = ?1) ORDER BY id";
     update(db, &mut hash, &IntervalRow::TABLE.select(of_visit), [id])?;
     update(db, &mut hash, &HistogramRow::TABLE.select(of_visit), [id])?;
+    for table in [WaitEventRow::TABLE, StatisticRow::TABLE, FileStatRow::TABLE] {
+        update(db, &mut hash, &table.select(of_visit), [id])?;
+    }
+    for table in [AshRow::TABLE, AshTickRow::TABLE, BufferStateRow::TABLE, RedoStateRow::TABLE] {
+        update(db, &mut hash, &table.select("WHERE visit_id = ?1 ORDER BY id"), [id])?;
+    }
     Ok(hex(&hash.finalize()))
 }
 

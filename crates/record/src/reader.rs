@@ -2,7 +2,8 @@
 
 use crate::rows::{
     BlockRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow, Ending, EstimateRow, EventRow,
-    Experiment, FactRow, HistogramRow, IntervalRow, PhaseRow, PlanRow, VisitEndRow, VisitRow, WorkloadRow,
+    Experiment, FactRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow, PlanRow, VisitEndRow, VisitOwned,
+    VisitRow, WorkloadRow,
 };
 use crate::table::{Table, select};
 use crate::{ChainLink, RecordError, chain, schema};
@@ -182,6 +183,22 @@ impl Reader {
     /// [`RecordError::Sqlite`].
     pub fn histograms(&self) -> Result<Vec<(i64, HistogramRow)>> {
         self.rows_by_owner("", [])
+    }
+
+    /// What the database said of its phases, each row behind the id of its phase; empty where it was not asked.
+    ///
+    /// # Errors
+    /// [`RecordError::Sqlite`].
+    pub fn of_phases<T: PhaseOwned>(&self) -> Result<Vec<(i64, T)>> {
+        self.rows_by_owner("", [])
+    }
+
+    /// Samples of one visit.
+    ///
+    /// # Errors
+    /// [`RecordError::Sqlite`].
+    pub fn of_visit<T: VisitOwned>(&self, visit: i64) -> Result<Vec<T>> {
+        self.rows("WHERE visit_id = ?1", [visit])
     }
 
     /// All counters.

@@ -8,7 +8,7 @@ use crate::table::{Description, Table, table};
 use serde_json::Value;
 
 /// Every table, in the order in which the schema creates them: owners before what they own.
-pub(crate) const TABLES: [Description; 17] = [
+pub(crate) const TABLES: [Description; 24] = [
     Experiment::TABLE,
     Ending::TABLE,
     FactRow::TABLE,
@@ -26,6 +26,13 @@ pub(crate) const TABLES: [Description; 17] = [
     CheckRow::TABLE,
     EstimateRow::TABLE,
     EventRow::TABLE,
+    WaitEventRow::TABLE,
+    StatisticRow::TABLE,
+    FileStatRow::TABLE,
+    AshRow::TABLE,
+    AshTickRow::TABLE,
+    BufferStateRow::TABLE,
+    RedoStateRow::TABLE,
 ];
 
 table! {
@@ -363,3 +370,166 @@ table! {
         json: Value,
     }
 }
+
+table! {
+    /// What sessions waited for in one phase, counted exactly.
+    struct WaitEventRow in "wait_event" of "phase_id" {
+        /// Whether users' sessions waited; false: processes of the database.
+        foreground: bool,
+        /// Its name, as Oracle has it. Parts of `log file sync` are rows `log file sync: queue`, `: write`, `: wake-up`.
+        event: String,
+        /// Its class.
+        wait_class: String,
+        /// Waits that ended in the phase.
+        waits: u64,
+        /// Those that ended because a time ran out.
+        timeouts: u64,
+        /// Time of all of them.
+        time_ns: u64,
+        /// Waits by length: number k counts those shorter than 2^k µs that fit no smaller one.
+        histogram_micro: Vec<u64>,
+    }
+}
+
+table! {
+    /// A counter of the database over one phase.
+    struct StatisticRow in "statistic" of "phase_id" {
+        /// `system` (`v$sysstat`) or `time` (`v$sys_time_model`, nanoseconds).
+        class: String,
+        /// Its name, as Oracle has it.
+        name: String,
+        /// What it grew by.
+        value: f64,
+    }
+}
+
+table! {
+    /// What one file of the database saw in one phase.
+    struct FileStatRow in "file_stat" of "phase_id" {
+        /// Absolute file number; 0 for redo and control files.
+        file_no: u32,
+        /// Where it is.
+        path: String,
+        /// `Data File`, `Temp File`, `Log File`, `Control File`, `Flash Cache`.
+        file_type: String,
+        /// Reads of up to 128 KiB.
+        small_reads: u64,
+        /// Their bytes.
+        small_read_bytes: u64,
+        /// Their time.
+        small_read_ns: u64,
+        /// Larger reads.
+        large_reads: u64,
+        /// Their bytes.
+        large_read_bytes: u64,
+        /// Their time.
+        large_read_ns: u64,
+        /// Writes of up to 128 KiB.
+        small_writes: u64,
+        /// Their bytes.
+        small_write_bytes: u64,
+        /// Their time.
+        small_write_ns: u64,
+        /// Larger writes.
+        large_writes: u64,
+        /// Their bytes.
+        large_write_bytes: u64,
+        /// Their time.
+        large_write_ns: u64,
+    }
+}
+
+table! {
+    /// One active session at one tick of the sampler.
+    struct AshRow in "ash" of "visit_id" {
+        /// When.
+        t_ns: u64,
+        /// What the row stands for: time since the tick before.
+        weight_ns: u64,
+        /// Number of the session.
+        session: u32,
+        /// Whether it is a user's.
+        foreground: bool,
+        /// `lgwr`, `dbw0`, `commit 3` ….
+        program: String,
+        /// What it waits for; none: on CPU.
+        event: Option<String>,
+        /// Class of the event; `CPU` where it is on CPU.
+        wait_class: String,
+        /// First parameter of the event.
+        p1: u64,
+        /// Second.
+        p2: u64,
+        /// Third.
+        p3: u64,
+        /// File and block that it is at; 0 and 0: none.
+        file_no: u32,
+        /// See `file_no`.
+        block_no: u32,
+        /// Statement or transaction class.
+        statement: Option<String>,
+        /// Session that blocks it.
+        blocking_session: Option<u32>,
+    }
+}
+
+table! {
+    /// One tick of the sampler, also where nobody was active.
+    struct AshTickRow in "ash_tick" of "visit_id" {
+        /// When it happened.
+        t_ns: u64,
+        /// When it should have happened.
+        planned_ns: u64,
+        /// What taking it cost.
+        cost_ns: u64,
+        /// Active sessions seen.
+        active: u32,
+    }
+}
+
+table! {
+    /// Buffers of the cache by state at an instant (`v$bh`).
+    struct BufferStateRow in "buffer_state" of "visit_id" {
+        /// When.
+        t_ns: u64,
+        /// `free`, `xcur`, `dirty`, `flashcur` ….
+        state: String,
+        /// How many.
+        buffers: u64,
+    }
+}
+
+table! {
+    /// The redo log at an instant.
+    struct RedoStateRow in "redo_state" of "visit_id" {
+        /// When.
+        t_ns: u64,
+        /// The group that is written.
+        current_group: u32,
+        /// Its sequence number: rises at each switch.
+        sequence: u64,
+        /// End of the redo.
+        tail_lsn: u64,
+        /// Durable up to here.
+        durable_lsn: u64,
+        /// Recovery would begin here.
+        checkpoint_lsn: u64,
+        /// Groups that a checkpoint still needs.
+        active_groups: u32,
+        /// Bytes of all groups together.
+        redo_bytes: u64,
+    }
+}
+
+/// Rows that belong to a phase and say what the database itself saw.
+pub trait PhaseOwned: crate::table::Table {}
+impl PhaseOwned for WaitEventRow {}
+impl PhaseOwned for StatisticRow {}
+impl PhaseOwned for FileStatRow {}
+
+/// Samples of a visit.
+pub trait VisitOwned: crate::table::Table {}
+impl VisitOwned for AshRow {}
+impl VisitOwned for AshTickRow {}
+impl VisitOwned for BufferStateRow {}
+impl VisitOwned for RedoStateRow {}

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The schema that this crate writes; it reads this one and all before it. Rises when a column changes its meaning
 /// or its place.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 /// `Rdbt`: marks the file as ours in SQLite's header (offset 68), where `file` shows it.
 const APPLICATION_ID: i64 = 0x5264_6274;
@@ -110,8 +110,24 @@ pub(crate) fn open(path: &Path) -> Result<Connection, RecordError> {
             connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
         }
         other => other,
-    };
-    db.map_err(failed)
+    }
+    .map_err(failed)?;
+    add_absent_tables(&db).map_err(failed)?;
+    Ok(db)
+}
+
+/// Gives a record of an older schema the tables that it does not have yet: empty, in this connection's memory alone.
+fn add_absent_tables(db: &Connection) -> rusqlite::Result<()> {
+    for table in &TABLES {
+        if !db.table_exists(None, table.name)? {
+            db.execute_batch(
+                &create_table(table)
+                    .replacen("CREATE TABLE", "CREATE TEMP TABLE", 1)
+                    .replace("CREATE INDEX ", "CREATE INDEX temp."),
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// Connects and reads something: SQLite touches neither file nor journal before.

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Params, Row};
 
 /// What a column holds, beyond SQLite's own type; the exports need it to give booleans, JSON and bytes their form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     Text,
     Integer,
     /// A `u64`, kept as the `i64` of the same bits: SQLite has no unsigned type.
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
+pub struct Column {
     pub name: &'static str,
     pub kind: Kind,
     pub nullable: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Column {
 
 /// A table, free of its row type.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Description {
+pub struct Description {
     pub name: &'static str,
     pub owner: Option<&'static str>,
     pub columns: &'static [Column],
@@ -58,7 +58,7 @@ impl Description {
 }
 
 /// A row struct and its table. Implemented by `table!` alone.
-pub(crate) trait Table: Sized {
+pub trait Table: Sized {
     const TABLE: Description;
     fn store(&self) -> Vec<Value>;
     /// `first` is the index of the row's first column, after `id` and owner.
@@ -201,7 +201,7 @@ macro_rules! json_cell {
         }
     )*};
 }
-json_cell!(serde_json::Value, Vec<usize>, Vec<(String, String, String)>);
+json_cell!(serde_json::Value, Vec<usize>, Vec<u64>, Vec<(String, String, String)>);
 
 /// Declares a row struct with public fields, and its table with one column for each field.
 macro_rules! table {

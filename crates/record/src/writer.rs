@@ -6,7 +6,8 @@
 
 use crate::rows::{
     BlockRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow, Ending, EstimateRow, EventRow,
-    Experiment, FactRow, HistogramRow, IntervalRow, PhaseRow, PlanRow, VisitEndRow, VisitRow, WorkloadRow,
+    Experiment, FactRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow, PlanRow, VisitEndRow, VisitOwned,
+    VisitRow, WorkloadRow,
 };
 use crate::table::{Table, insert};
 use crate::{RecordError, chain, schema};
@@ -148,6 +149,24 @@ impl Writer {
     pub fn histogram(&mut self, phase: i64, op_class: &str, encoded: &[u8]) -> Result<()> {
         self.assert_phase_open(phase)?;
         self.add_all(Some(phase), &[HistogramRow { op_class: op_class.into(), encoded: encoded.into() }])
+    }
+
+    /// Keeps what the database says of a phase: its waits, statistics or files, all or none.
+    ///
+    /// # Errors
+    /// [`RecordError::VisitNotOpen`] after [`Writer::end_visit`]; [`RecordError::Sqlite`].
+    pub fn of_phase<T: PhaseOwned>(&mut self, phase: i64, rows: &[T]) -> Result<()> {
+        self.assert_phase_open(phase)?;
+        self.add_all(Some(phase), rows)
+    }
+
+    /// Keeps samples of a visit that goes on: sessions, ticks, buffers or redo, all or none.
+    ///
+    /// # Errors
+    /// [`RecordError::VisitNotOpen`] after [`Writer::end_visit`]; [`RecordError::Sqlite`].
+    pub fn of_visit<T: VisitOwned>(&mut self, visit: i64, rows: &[T]) -> Result<()> {
+        self.assert_visit_open(visit)?;
+        self.add_all(Some(visit), rows)
     }
 
     /// Keeps counters, all or none.
