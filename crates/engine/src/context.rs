@@ -1,5 +1,6 @@
 //! What a thread of the instance carries along, and what the instance stands on.
 
+use crate::statistics::{Counters, Statistic};
 use std::sync::Arc;
 use units::{Clock, Seed};
 
@@ -28,10 +29,21 @@ pub enum Background {
 }
 
 /// One thread's companion in every call: its wait slot and its counters. A session has one, each background process has
-/// one. Passed by reference down the floors; never shared between threads that work at the same time.
+/// one. Passed by reference down the floors; never shared between threads that work at the same time. Made by
+/// [`crate::Core::context`].
 pub struct Context {
     /// Where waits are noted.
     pub slot: waits::Slot,
     /// Number of the session (`sid`), from 1.
     pub session: u32,
+    /// Its share of `v$sysstat`.
+    pub counters: Counters,
+}
+
+impl Context {
+    /// Adds to a counter of `v$sysstat`. One plain store: no other thread writes to this context's counters.
+    #[inline]
+    pub fn count(&self, statistic: Statistic, n: u64) {
+        self.counters.add(statistic, n);
+    }
 }

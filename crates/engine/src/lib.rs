@@ -3,7 +3,8 @@
 //! Start with [`Instance`] (create, open, shut down) and [`Session`] (tables, rows, transactions). Below them, top down:
 //! `heap` and `btree` (rows and keys in pages), `transaction` (undo, locks, read views), `space` (segments, extents,
 //! catalog), `change` (the one way to change a page), `cache` (buffers, database writers, checkpoint), `redo` (log
-//! buffer, log writer, groups, recovery), `files` (control file, data files), `page` (layout, checksum).
+//! buffer, log writer, groups, recovery), `files` (control file, data files), `page` (layout, checksum). `instance` holds
+//! them together.
 //!
 //! No file, socket or clock is touched here: all I/O goes through [`io::Storage`], all time through [`units::Clock`].
 #![forbid(unsafe_code)]
@@ -15,7 +16,7 @@ mod context;
 mod error;
 pub mod files;
 pub mod heap;
-mod instance;
+pub mod instance;
 pub mod page;
 pub mod parameter;
 pub mod redo;
@@ -28,7 +29,7 @@ mod value;
 
 pub use context::{Background, Context, Environment};
 pub use error::EngineError;
-pub use instance::{Core, Instance, InstanceConfig, Shutdown};
+pub use instance::{Applied, Core, Foundation, Instance, InstanceConfig, Placement, Shutdown};
 pub use page::{Lsn, PageId};
 pub use session::Session;
 pub use value::{Row, RowId, Value};

@@ -38,6 +38,24 @@ pub enum IoError {
         /// The device.
         path: PathBuf,
     },
+    /// Another process, or another part of this one, works on it.
+    #[error("{path} is locked{}; stop that one first, or use another directory", holder_words(*.holder))]
+    Locked {
+        /// The file that names the lock.
+        path: PathBuf,
+        /// The process that has it, where it is known.
+        holder: Option<u32>,
+    },
+    /// A block device that is to be taken for something new and holds data.
+    #[error(
+        "{path} holds data at byte {offset}; if it can be destroyed, blank the device: `blkdiscard -z {path}`, or `dd if=/dev/zero of={path} bs=1M count=1`"
+    )]
+    NotBlank {
+        /// The device.
+        path: PathBuf,
+        /// The first byte that is not zero.
+        offset: u64,
+    },
     /// The kernel denied access.
     #[error("{path}: {call} was denied ({}); run as the owner, as root, or `chmod` the file", explain(*.errno))]
     Permission {
@@ -178,6 +196,10 @@ pub enum IoError {
     },
 }
 
+fn holder_words(holder: Option<u32>) -> String {
+    holder.map_or_else(|| " by another process".into(), |pid| format!(" by process {pid}"))
+}
+
 /// The C library's words for an error number, without Rust's "(os error n)".
 fn explain(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
@@ -221,6 +243,8 @@ impl IoError {
             | Self::NoMemory { errno, .. }
             | Self::Os { errno, .. } => Some(*errno),
             Self::NotAFile { .. }
+            | Self::Locked { .. }
+            | Self::NotBlank { .. }
             | Self::ShortTransfer { .. }
             | Self::Unwritten { .. }
             | Self::Stopped { .. } => None,

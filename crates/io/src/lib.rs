@@ -3,7 +3,8 @@
 //! Start with [`File`] (open flags as a database sets them, one call per transfer, facts read back from the kernel)
 //! and [`open_queue`] (many requests in flight by threads, libaio or io_uring behind one trait, [`Queue`]). Every
 //! transfer ends as one [`Outcome`]; a short one is never success. [`stamp`] makes data that proves where it came
-//! from, [`prepare`] fills files with it, [`sim`] holds disks that crash, lie and fail on purpose.
+//! from, [`prepare`] fills files with it, [`sim`] holds disks that crash, lie and fail on purpose. [`Storage`] is a name space
+//! of files over either.
 //!
 //! Not here: what to read or write and when (crate `lab`), and anything that changes the machine (crate `host`).
 
@@ -23,8 +24,8 @@ pub mod thread;
 
 pub use buffer::Buffer;
 pub use error::IoError;
-pub use file::{Alignment, Extents, File, FlagsInForce, Residency};
+pub use file::{Alignment, Extents, File, FlagsInForce, Residency, refused_beforehand};
 pub use mode::{Access, Api, IoMode};
 pub use outcome::Outcome;
 pub use queue::{Action, Completion, Queue, QueueCounters, QueueOptions, Request, open_queue};
-pub use storage::Storage;
+pub use storage::{RealStorage, Storage, StorageLock};

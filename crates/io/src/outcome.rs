@@ -1,5 +1,8 @@
 //! How one transfer ended.
 
+use crate::error::IoError;
+use std::path::Path;
+
 /// Every transfer ends as exactly one of these. A short transfer is never success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -29,6 +32,22 @@ impl Outcome {
     #[inline]
     pub const fn is_full(self) -> bool {
         matches!(self, Self::Full)
+    }
+
+    /// As a result, for a [`crate::sim::Disk`] that does not know its name: `Full` is `Ok`. [`crate::File::check`] says more
+    /// where there is a file.
+    ///
+    /// # Errors
+    /// [`IoError::ShortTransfer`], or what fits the error number.
+    #[inline]
+    pub fn check(self, path: &Path, call: &'static str, offset: u64, wanted: u32) -> Result<(), IoError> {
+        match self {
+            Self::Full => Ok(()),
+            Self::Short(done) => {
+                Err(IoError::ShortTransfer { path: path.to_path_buf(), call, offset, wanted, done })
+            }
+            Self::Errno(errno) => Err(IoError::from_errno(path, call, offset, errno)),
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub fn write_stamped(
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<(), IoError> {
     let bytes = bytes - bytes % u64::from(block_bytes);
-    reserve(file, bytes)?;
+    reserve(file, FallocateFlags::empty(), 0, bytes)?;
     write_blocks(file, bytes, block_bytes, file_id, seed, progress)?;
     file.fdatasync()?;
     check_written(file, bytes)?;
@@ -49,17 +49,21 @@ pub fn write_stamped(
     Ok(())
 }
 
+/// Reserves `bytes` from `offset` on; `flags` say whether the size follows.
+///
 /// # Errors
 /// [`IoError::NoSpace`] and the like; a file system that cannot reserve is not an error.
-fn reserve(file: &File, bytes: u64) -> Result<(), IoError> {
+pub(crate) fn reserve(file: &File, flags: FallocateFlags, offset: u64, bytes: u64) -> Result<(), IoError> {
     if file.is_block_device() || bytes == 0 {
         return Ok(());
     }
     loop {
-        match rustix::fs::fallocate(file.as_fd(), FallocateFlags::empty(), 0, bytes) {
+        match rustix::fs::fallocate(file.as_fd(), flags, offset, bytes) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(IoError::from_errno(file.path(), "fallocate", 0, errno.raw_os_error())),
+            Err(errno) => {
+                return Err(IoError::from_errno(file.path(), "fallocate", offset, errno.raw_os_error()));
+            }
         }
     }
 }

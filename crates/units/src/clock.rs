@@ -38,6 +38,19 @@ impl Clock {
             Self::Steps(at) => Nanos(at.fetch_add(1_000, Ordering::Relaxed)),
         }
     }
+
+    /// Seconds since 1970-01-01 UTC; a simulation begins there and then.
+    pub fn unix_seconds(&self) -> u64 {
+        match self {
+            Self::Real => unix_seconds(),
+            Self::Steps(_) => self.now().0 / 1_000_000_000,
+        }
+    }
+
+    /// The time of day in UTC, RFC 3339 with seconds.
+    pub fn utc(&self) -> String {
+        utc_at(self.unix_seconds())
+    }
 }
 
 /// Sleeps until [`now`] has reached `instant`; returns at once when it has passed.

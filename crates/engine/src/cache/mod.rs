@@ -1,7 +1,8 @@
 //! The buffer cache: frames of pages, second chance with touch counts, database writers, checkpoint.
 
 use crate::files::FileSet;
-use crate::instance::Core;
+use crate::instance::process::Process;
+use crate::instance::{Core, Foundation};
 use crate::page::{Lsn, PageId};
 use crate::{Context, Result};
 use std::ops::Deref;
@@ -32,6 +33,34 @@ impl Deref for PageRead {
 pub struct BufferCache {}
 
 impl BufferCache {
+    /// Frames as the parameters say, all free.
+    ///
+    /// # Errors
+    /// No memory, a parameter that does not fit (`torn_page_protection = atomic` where the device cannot).
+    pub fn new(_foundation: &Foundation) -> Result<Self> {
+        unimplemented!()
+    }
+
+    /// At open, before redo is rolled forward: puts back what the doublewrite file has whole and its home has torn, whatever
+    /// `torn_page_protection` says now (it may have been another when the power went). Nothing to do without such a file.
+    ///
+    /// # Errors
+    /// What storage says.
+    pub fn restore_torn(&self, _core: &Core, _context: &Context) -> Result<()> {
+        unimplemented!()
+    }
+
+    /// `ALTER SYSTEM CHECKPOINT`: [`BufferCache::write_dirty`] of everything, then the checkpoint's LSN into the control file.
+    ///
+    /// # Errors
+    /// What a write met.
+    pub fn checkpoint(&self, _core: &Core, _context: &Context) -> Result<()> {
+        unimplemented!()
+    }
+
+    /// Wakes everybody who waits here, so that they look at `core.health` again. Called from any thread.
+    pub fn wake_all(&self) {}
+
     /// Latches a page for reading; reads it from disk when it is not cached (`db file sequential read`; `read by other
     /// session` when someone else is reading it; `buffer busy waits` when someone else is changing it; `free buffer
     /// waits` when no frame can be reused).
@@ -108,4 +137,20 @@ impl DirectRead {
     ) -> Result<bool> {
         unimplemented!()
     }
+}
+
+/// The processes `dbw0` …, as many as `db_writer_processes`.
+///
+/// # Errors
+/// When a queue cannot be opened.
+pub fn database_writers(_core: &Core) -> Result<Vec<Box<dyn Process>>> {
+    unimplemented!()
+}
+
+/// The process `ckpt`.
+///
+/// # Errors
+/// None yet.
+pub fn checkpointer(_core: &Core) -> Result<Box<dyn Process>> {
+    unimplemented!()
 }

@@ -1,6 +1,6 @@
 //! Space: segments, extents, free space in pages, and the catalog of tables and indexes.
 
-use crate::instance::Core;
+use crate::instance::{Core, Foundation};
 use crate::page::PageId;
 use crate::{Context, Result};
 
@@ -19,6 +19,49 @@ pub struct Segment {
 pub struct Space {}
 
 impl Space {
+    /// Nothing known yet.
+    ///
+    /// # Errors
+    /// None yet.
+    pub fn new(_foundation: &Foundation) -> Result<Self> {
+        unimplemented!()
+    }
+
+    /// In a new database, after every file's [`Space::add_file`] and after [`crate::transaction::Transactions::create`]: makes
+    /// the catalog in SYSTEM.
+    ///
+    /// # Errors
+    /// What storage says.
+    pub fn create(&self, _core: &Core, _context: &Context) -> Result<()> {
+        unimplemented!()
+    }
+
+    /// At open, after roll forward and [`crate::transaction::Transactions::open`], before anything is rolled back: reads the
+    /// catalog.
+    ///
+    /// # Errors
+    /// [`crate::EngineError::Damaged`], what storage says.
+    pub fn open(&self, _core: &Core, _context: &Context) -> Result<()> {
+        unimplemented!()
+    }
+
+    /// Makes the space map of a new data file, by redo; its block 0 (the header) is there, all others are zero. Temp
+    /// files too, with whatever they need (no redo, and again after every open).
+    ///
+    /// # Errors
+    /// What storage says.
+    pub fn add_file(&self, _core: &Core, _context: &Context, _file: u16) -> Result<()> {
+        unimplemented!()
+    }
+
+    /// What `smon` does for space, a bit at a time; whether there was anything.
+    ///
+    /// # Errors
+    /// What storage says; stops the instance.
+    pub fn monitor_step(&self, _core: &Core, _context: &Context) -> Result<bool> {
+        Ok(false)
+    }
+
     /// The segment of an object; none when it was dropped.
     pub fn segment(&self, _object: u32) -> Option<Segment> {
         unimplemented!()

@@ -6,7 +6,7 @@
 //! (`enq: TX - row lock contention`).
 
 use crate::change::{Change, Handle};
-use crate::instance::Core;
+use crate::instance::{Core, Foundation};
 use crate::value::RowId;
 use crate::{Context, Result};
 
@@ -141,6 +141,53 @@ impl Transaction {
 }
 
 impl Transactions {
+    /// No transactions yet.
+    ///
+    /// # Errors
+    /// None yet.
+    pub fn new(_foundation: &Foundation) -> Result<Self> {
+        unimplemented!()
+    }
+
+    /// Makes the undo segments of a new undo tablespace: of a new database, or of `CREATE UNDO TABLESPACE`. Its space maps are
+    /// there.
+    ///
+    /// # Errors
+    /// What storage says.
+    pub fn create(&self, _core: &Core, _context: &Context, _tablespace: u16) -> Result<()> {
+        unimplemented!()
+    }
+
+    /// At open, after roll forward: reads the transaction tables of all undo tablespaces; what they show as active is active
+    /// from here on, so its rows are locked.
+    ///
+    /// # Errors
+    /// [`crate::EngineError::Damaged`], what storage says.
+    pub fn open(&self, _core: &Core, _context: &Context) -> Result<()> {
+        unimplemented!()
+    }
+
+    /// Rolls back every transaction that goes on: at open those of before the crash, at shutdown those that sessions left
+    /// (no session is in a call then, and none comes back).
+    ///
+    /// # Errors
+    /// What storage says.
+    pub fn recover(&self, _core: &Core, _context: &Context) -> Result<()> {
+        unimplemented!()
+    }
+
+    /// What `smon` does for transactions (purge), a bit at a time; whether there was anything.
+    ///
+    /// # Errors
+    /// What storage says; stops the instance.
+    pub fn monitor_step(&self, _core: &Core, _context: &Context) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Wakes everybody who waits for a row, so that they look at `core.health` and `core.gate` again (a shutdown gives
+    /// [`crate::EngineError::ShuttingDown`]). Called from any thread.
+    pub fn wake_all(&self) {}
+
     /// Begins one: draws its id and a slot in an undo segment of the current undo tablespace.
     ///
     /// # Errors

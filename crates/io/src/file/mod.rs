@@ -12,6 +12,7 @@ mod residency;
 pub use alignment::Alignment;
 pub use extents::Extents;
 pub use flags::FlagsInForce;
+pub(crate) use open::is_at;
 pub use residency::Residency;
 
 use crate::error::IoError;
@@ -234,7 +235,9 @@ impl File {
     }
 }
 
-const fn refused_beforehand(errno: i32) -> bool {
+/// Whether the kernel says this before it touches anything, so that a durable write that ends so has changed nothing and
+/// does not poison its file.
+pub const fn refused_beforehand(errno: i32) -> bool {
     matches!(
         errno,
         libc::EINVAL

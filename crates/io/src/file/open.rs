@@ -19,6 +19,18 @@ impl File {
     /// [`IoError::NoSuchFile`], [`IoError::Permission`], [`IoError::ReadOnly`], [`IoError::NotAFile`],
     /// [`IoError::Busy`], [`IoError::DirectRefusedAtOpen`].
     pub fn open(path: &Path, access: Access) -> Result<Self, IoError> {
+        Self::open_with(path, access, OFlags::EXCL)
+    }
+
+    /// As [`File::open`], beside a handle of our own that claimed the block device already.
+    ///
+    /// # Errors
+    /// Those of [`File::open`].
+    pub(crate) fn open_unclaimed(path: &Path, access: Access) -> Result<Self, IoError> {
+        Self::open_with(path, access, OFlags::empty())
+    }
+
+    fn open_with(path: &Path, access: Access, claim: OFlags) -> Result<Self, IoError> {
         // Looked at before it is opened: opening some character devices or pipes has effects or blocks.
         let kind =
             rustix::fs::stat(path).map_err(|e| IoError::from_errno(path, "stat", 0, e.raw_os_error()))?;
@@ -26,7 +38,7 @@ impl File {
         check_kind(path, kind)?;
         let mut flags = flags_of(access);
         if kind == FileType::BlockDevice && access.write {
-            flags |= OFlags::EXCL;
+            flags |= claim;
         }
         Self::from_fd(path, access, open(path, flags, access)?)
     }
@@ -79,7 +91,7 @@ impl File {
 }
 
 /// Whether the file that `fd` names is the one at `path` now.
-pub(super) fn is_at(path: &Path, fd: &OwnedFd) -> bool {
+pub(crate) fn is_at(path: &Path, fd: &OwnedFd) -> bool {
     match (rustix::fs::fstat(fd), rustix::fs::lstat(path)) {
         (Ok(ours), Ok(there)) => (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino),
         _ => false,

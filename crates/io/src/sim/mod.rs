@@ -15,6 +15,7 @@ pub use queue::SimQueue;
 
 use crate::file::File;
 use crate::outcome::Outcome;
+use std::any::Any;
 use std::sync::Arc;
 
 /// Storage by plain calls. Shared by reference; each call is one transfer.
@@ -48,9 +49,17 @@ pub trait Disk: Send + Sync {
         }
         outcome
     }
+
+    /// The thing itself, for the storage that made it; none for what is no storage's.
+    fn as_any(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
 }
 
 impl Disk for File {
+    fn as_any(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(self)
+    }
     fn bytes(&self) -> u64 {
         self.size().unwrap_or(0)
     }
@@ -75,6 +84,9 @@ impl Disk for File {
 }
 
 impl<D: Disk + ?Sized> Disk for Arc<D> {
+    fn as_any(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
+        D::as_any(Self::clone(&self))
+    }
     fn bytes(&self) -> u64 {
         (**self).bytes()
     }

@@ -3,6 +3,10 @@
 //! [`RealStorage`] is the file system (and block devices); [`crate::sim::SimStorage`] keeps everything in memory and
 //! crashes, lies and fails on purpose. The engine knows only the trait.
 
+mod real;
+
+pub use real::RealStorage;
+
 use crate::error::IoError;
 use crate::mode::{Access, Api};
 use crate::queue::Queue;
@@ -14,10 +18,11 @@ use std::sync::Arc;
 pub trait Storage: Send + Sync {
     /// Creates a new file of `bytes` zeroes, really written (no holes, no unwritten extents) and durable, its name
     /// included, when this returns. Never overwrites. A block device is not created but taken as it is: it must be at
-    /// least `bytes` long.
+    /// least `bytes` long and blank, by which is meant its first MiB.
     ///
     /// # Errors
-    /// [`IoError::Exists`], [`IoError::NoSpace`] (nothing is left behind), and those of [`crate::File::create_new`].
+    /// [`IoError::Exists`], [`IoError::NotBlank`], [`IoError::NoSpace`] (nothing is left behind), and those of
+    /// [`crate::File::create_new`].
     fn create(&self, path: &Path, bytes: u64, access: Access) -> Result<Arc<dyn Disk>, IoError>;
 
     /// Opens an existing file or block device.
@@ -26,13 +31,14 @@ pub trait Storage: Send + Sync {
     /// Those of [`crate::File::open`].
     fn open(&self, path: &Path, access: Access) -> Result<Arc<dyn Disk>, IoError>;
 
-    /// Makes an open file longer: the new bytes are written zeroes and durable when this returns.
+    /// Makes an open file longer, from `from` bytes (its size as its owner knows it; an extension that the power ended may
+    /// have left more) to `to`: the new bytes are written zeroes and durable when this returns.
     ///
     /// # Errors
-    /// [`IoError::NoSpace`]: the file keeps its old size. A block device cannot grow.
-    fn extend(&self, path: &Path, bytes: u64) -> Result<(), IoError>;
+    /// [`IoError::NoSpace`]: the file is `from` bytes long again. A block device cannot grow beyond its end.
+    fn extend(&self, path: &Path, from: u64, to: u64) -> Result<(), IoError>;
 
-    /// Removes a file (never a block device), durable when this returns.
+    /// Removes a file, durable when this returns. A block device stays, but is blank afterwards.
     ///
     /// # Errors
     /// [`IoError::NoSuchFile`], [`IoError::Permission`], …
@@ -57,13 +63,23 @@ pub trait Storage: Send + Sync {
     /// Whether something is there.
     fn exists(&self, path: &Path) -> bool;
 
-    /// Creates a directory and its parents; fine when it is there.
+    /// Whether a block device is there.
+    fn is_device(&self, path: &Path) -> bool;
+
+    /// Takes the lock that is named by the file `path`, made when it is absent, until the result is dropped. Nobody else has it
+    /// then: no other process of this machine, no other owner in this one. It goes with its process, however that ends.
+    ///
+    /// # Errors
+    /// [`IoError::Locked`] at once when somebody has it, with who.
+    fn lock(&self, path: &Path) -> Result<StorageLock, IoError>;
+
+    /// Creates a directory and its parents, durable when this returns; fine when it is there.
     ///
     /// # Errors
     /// What the file system says.
     fn create_directory(&self, path: &Path) -> Result<(), IoError>;
 
-    /// Names in a directory, sorted.
+    /// What is in a directory: whole paths, sorted.
     ///
     /// # Errors
     /// What the file system says.
@@ -73,6 +89,9 @@ pub trait Storage: Send + Sync {
     ///
     /// # Errors
     /// Those of [`crate::open_queue`].
+    ///
+    /// # Panics
+    /// With a file of another storage, with none, with depth 0: bugs.
     fn open_queue(
         &self,
         api: Api,
@@ -81,3 +100,17 @@ pub trait Storage: Send + Sync {
         files: &[Arc<dyn Disk>],
     ) -> Result<Box<dyn Queue>, IoError>;
 }
+
+/// A lock that is held as long as this lives.
+pub struct StorageLock {
+    _held: Box<dyn Send + Sync>,
+}
+
+impl StorageLock {
+    pub(crate) fn new(held: impl Send + Sync + 'static) -> Self {
+        Self { _held: Box::new(held) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Stopping.
+
+use super::Instance;
+use super::process::Role;
+use crate::files::control::State;
+use crate::{Context, Result};
+use waits::SessionKind;
+
+/// How to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Roll back what is open, write everything, mark the database clean.
+    Immediate,
+    /// Stop at once; the next open recovers.
+    Abort,
+}
+
+impl Instance {
+    /// Stops. Sessions that are still there get [`crate::EngineError::ShuttingDown`] from every call.
+    ///
+    /// # Errors
+    /// [`crate::EngineError::Crashed`] when it had stopped itself before or does so now, what storage says: then it is
+    /// stopped too, and the next open recovers.
+    pub fn shutdown(self, how: Shutdown) -> Result<()> {
+        let core = &self.core;
+        if how == Shutdown::Abort {
+            core.alert.line("shutdown abort");
+            return Ok(());
+        }
+        core.health.check()?;
+        core.alert.line("shutdown immediate");
+        core.gate.close(&|| core.wake_all());
+        let context = core.context(SessionKind::Foreground, "shutdown")?;
+        self.close(&context)?;
+        self.stop_processes();
+        core.alert.line("closed");
+        Ok(())
+    }
+
+    /// 1. the gate is closed: nobody changes anything any more.
+    /// 2. the system monitor stops: it is the last that makes redo of its own accord.
+    /// 3. what sessions left unfinished is rolled back.
+    /// 4. everything is written. The checkpointer stops after it, so that nobody moves the checkpoint behind our back.
+    /// 5. the control file says `clean`, with the checkpoint at the end of redo: the next open has nothing to read.
+    ///    Before 4 this would lose what only memory had.
+    fn close(&self, context: &Context) -> Result<()> {
+        let core = &self.core;
+        core.processes.stop(Role::SystemMonitor);
+        core.transactions.recover(core, context)?;
+        core.cache.checkpoint(core, context)?;
+        core.processes.stop(Role::Checkpointer);
+        let end = core.redo.tail_lsn();
+        core.redo.wait_durable(core, context, end)?;
+        core.control.update(context, |content| {
+            content.checkpoint = end;
+            content.state = State::Clean;
+            Ok(())
+        })
+    }
+
+    /// Ends all threads, the log writer last: others wait for it.
+    fn stop_processes(&self) {
+        for role in self.core.processes.roles().into_iter().rev() {
+            self.core.processes.stop(role);
+        }
+    }
+}
+
+/// [`Shutdown::Abort`], also for an open that failed half-way: the threads hold the core, so somebody must end them.
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let core = &self.core;
+        if !core.processes.roles().is_empty() {
+            core.health.abort();
+            core.gate.close(&|| core.wake_all());
+            self.stop_processes();
+        }
+        core.lock.lock().take();
+    }
+}

@@ -1,1 +1,0 @@
-//! Parameters with Oracle's names.
