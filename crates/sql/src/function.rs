@@ -183,7 +183,7 @@ impl Date {
 
     fn part(&self, name: &str) -> String {
         let month = MONTHS[self.month as usize - 1];
-        let hour12 = if self.hour % 12 == 0 { 12 } else { self.hour % 12 };
+        let hour12 = (self.hour + 11) % 12 + 1;
         match name {
             "YYYY" => format!("{:04}", self.year),
             "YY" => format!("{:02}", self.year % 100),

@@ -12,6 +12,7 @@ pub mod function;
 pub mod plan;
 pub mod rewrite;
 pub mod script;
+pub mod sqlite;
 pub mod statement;
 pub mod token;
 pub mod view;

@@ -127,7 +127,9 @@ fn word(tokens: &[Token<'_>], at: usize, edits: &mut Vec<Edit>) -> Result<usize,
     let part = (at > 0 && tokens[at - 1].is_sign(".")) || next.is_some_and(|t| t.is_sign("."));
     let mut replace = |to: usize, text: String| edits.push(Edit { from: token.start, to, text });
     if token.text.contains(['$', '#']) {
-        replace(token.end(), format!("[{}]", token.text));
+        // gv$ is v$ of all instances, and there is one.
+        let global = token.text.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("gv$"));
+        replace(token.end(), format!("[{}]", &token.text[usize::from(global)..]));
     } else if part {
     } else if token.is("SYSDATE") || token.is("SYSTIMESTAMP") {
         let (days, used) = added_days(tokens, at + 1);
@@ -372,6 +374,7 @@ mod tests {
     #[test]
     fn names_of_oracle() {
         check("select group#, l.status from sys.v$log l", "select [group#], l.status from [v$log] l");
+        check("select * from GV$LOG", "select * from [V$LOG]");
         check("select t.a from scott.t, system.u", "select t.a from t, u");
         check("select 'v$log' from main.t -- v$log", "select 'v$log' from main.t -- v$log");
     }

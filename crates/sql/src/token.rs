@@ -79,21 +79,25 @@ pub fn in_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$' | '#')
 }
 
+/// A quote or comment that never ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unended;
+
 /// Where a comment at the begin of `rest` ends (offset in `rest`); none when no comment begins there. A block comment that
 /// never ends is `Err`.
-pub fn comment_end(rest: &str) -> Result<Option<usize>, ()> {
+pub fn comment_end(rest: &str) -> Result<Option<usize>, Unended> {
     if rest.starts_with("--") {
         return Ok(Some(rest.find('\n').unwrap_or(rest.len())));
     }
-    if rest.starts_with("/*") {
-        return rest[2..].find("*/").map(|at| Some(at + 4)).ok_or(());
+    if let Some(inside) = rest.strip_prefix("/*") {
+        return inside.find("*/").map(|at| Some(at + 4)).ok_or(Unended);
     }
     Ok(None)
 }
 
 /// Where a quote that begins `rest` ends (offset behind its last quote); none when no quote begins there. One that never
 /// ends is `Err`.
-pub fn quote_end(rest: &str) -> Result<Option<usize>, ()> {
+pub fn quote_end(rest: &str) -> Result<Option<usize>, Unended> {
     let open = match rest.chars().next() {
         Some(c @ ('\'' | '"' | '`' | '[' | '‘')) => c,
         _ => return Ok(None),
@@ -108,7 +112,7 @@ pub fn quote_end(rest: &str) -> Result<Option<usize>, ()> {
         }
         at += close.len_utf8();
     }
-    Err(())
+    Err(Unended)
 }
 
 /// All tokens of `text`.
@@ -130,7 +134,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, SqlError> {
                 continue;
             }
             Ok(None) => {}
-            Err(()) => return Err(SqlError::at(at, "this comment does not end; close it with */")),
+            Err(Unended) => return Err(SqlError::at(at, "this comment does not end; close it with */")),
         }
         let (kind, length) = token_at(rest, first, at)?;
         found.push(Token { kind, text: &rest[..length], start: at });
@@ -147,7 +151,7 @@ fn token_at(rest: &str, first: char, at: usize) -> Result<(Kind, usize), SqlErro
             return Ok((if text { Kind::Text } else { Kind::Quoted }, length));
         }
         Ok(None) => {}
-        Err(()) => {
+        Err(Unended) => {
             return Err(SqlError::at(
                 at,
                 format!("this quote does not end; close it with {}", closing(first)),

@@ -4,6 +4,7 @@
 //! left out rather than filled with a made-up value: a query that needs it is told so.
 
 mod definitions;
+pub mod waits;
 
 pub use definitions::VIEWS;
 
