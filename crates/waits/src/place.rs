@@ -441,3 +441,29 @@ impl Place {
         Some(self.observe(|| self.rows[row].read()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    /// A writer loses its processor in the middle: a reader waits for it, and then sees all or nothing.
+    #[test]
+    fn a_reader_sees_no_half_of_it() {
+        let place = Place::new();
+        place.begin(Event::DbFileSequentialRead, [1, 1, 1], 0);
+        std::thread::scope(|scope| {
+            let (seen, see) = mpsc::channel();
+            let place = &place;
+            place.publish(|| {
+                place.parameters[0].set(2);
+                scope.spawn(move || seen.send(place.observed().parameters).expect("the test listens"));
+                assert_eq!(see.recv_timeout(Duration::from_millis(50)), Err(mpsc::RecvTimeoutError::Timeout));
+                place.parameters[1].set(2);
+                place.parameters[2].set(2);
+            });
+            assert_eq!(see.recv(), Ok([2, 2, 2]));
+        });
+    }
+}

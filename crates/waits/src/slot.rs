@@ -25,6 +25,15 @@ pub(crate) const IDLE: Event = Event::SqlNetMessageFromClient;
 ///
 /// A background process is never in a call; it is on CPU unless it waits, and idle when it enters an idle event.
 /// A foreground that waits outside a call is in a call for that long, so waits are always a part of DB time.
+///
+/// ```
+/// fn sent<T: Send>() {}
+/// sent::<waits::Slot>();
+/// ```
+/// ```compile_fail
+/// fn shared<T: Sync>() {}
+/// shared::<waits::Slot>();
+/// ```
 pub struct Slot {
     registry: Arc<Registry>,
     place: Arc<Place>,
@@ -299,5 +308,37 @@ impl Drop for CallGuard<'_> {
             1 => self.slot.close_call(self.slot.clock.now().0),
             open => self.slot.calls.set(open - 1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    /// While somebody holds the registry's lock, as each reader does, sessions wait and call as ever.
+    #[test]
+    fn waiting_takes_no_lock() {
+        let registry = Registry::new(Clock::Real, 2);
+        let slot = registry.register(SessionKind::Foreground, "user");
+        let (wait, held) = mpsc::channel();
+        let (done, finished) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                held.recv().expect("the lock is held now");
+                let call = slot.call();
+                let read = slot.enter(Event::DbFileSequentialRead, 1, 2, 1).end();
+                slot.set_xid(7);
+                drop(call);
+                done.send(read).expect("the reader waits for this");
+                slot
+            });
+            let seen = registry.observe(|_, _, _, _| {
+                wait.send(()).expect("the session waits for this");
+                finished.recv_timeout(Duration::from_secs(30)).ok()
+            });
+            assert_eq!(seen.len(), 1, "the wait did not end while the lock was held");
+        });
     }
 }

@@ -15,8 +15,9 @@
 //! 1. reads a place: wait `n` goes on; 2. stores "`n` is wanted" there; 3. behind a fence, reads once more, and again when it
 //!    has been at all places. When the owner ends a wait it publishes number and length, and *then* looks whether that number
 //!    is wanted; if so it keeps the length aside, else the next wait would overwrite it. Had the owner looked before the
-//!    question arrived, step 3 sees the wait ended, with its length still there. What slips through (the wait ended, and
-//!    another one too, before step 3: waits far below a microsecond) is counted in [`Tick::unresolved`], not guessed.
+//!    question arrived, step 3 sees the wait ended, with its length still there. What slips through (another wait began
+//!    before step 3, because the first was far below a microsecond, or the sampler lost its processor) is counted in
+//!    [`Tick::unresolved`], not guessed.
 //!
 //! The last tick is open until the next one: then its rows are complete and never change again.
 

@@ -3,11 +3,11 @@
 use super::check::{Check, Sums};
 use super::ring::{Drained, Reader, Ring};
 use super::{Sample, Tick};
-use crate::place::{Ended, Place};
+use crate::SessionKind;
+use crate::place::{Ended, Observed, Place};
 use crate::registry::Registry;
-use crate::session::{self, SessionState};
+use crate::session::{self, Identity, SessionState};
 use crate::totals::{BothTotals, TimeModel};
-use crate::{Doing, SessionKind};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -128,9 +128,7 @@ impl Sampler {
 
     /// Closes the open tick at once, for the end of a run: a wait that still goes on keeps no length.
     pub fn close(&self) {
-        let mut state = self.shared.lock();
-        let last = state.open.take();
-        state.complete(last);
+        self.shared.lock().close();
     }
 
     /// A reader that begins with the first tick.
@@ -179,9 +177,7 @@ impl Shared {
         let now = self.registry.clock().now();
         let due = now >= state.planned;
         if due {
-            let last = state.open.take();
             state.tick(&self.registry, now);
-            state.complete(last);
         }
         due
     }
@@ -192,25 +188,13 @@ impl Shared {
 }
 
 impl State {
-    /// Looks at all, and asks for the lengths of what they wait for (the steps are those of the head of `ash`).
     fn tick(&mut self, registry: &Registry, now: Nanos) {
-        let mut waits = Vec::new();
-        let mut row = 0;
-        let rows = registry.observe(|place, identity, seen, at| {
-            let identity = identity.filter(|who| session::active(who.kind, seen))?;
-            // Before anything else: each nanosecond in between is one in which a short wait can slip through.
-            let mut time_waited = None;
-            if seen.waiting {
-                place.want(seen.number);
-                fence(Ordering::SeqCst);
-                match place.observed().ended(seen.number) {
-                    Ended::After(waited) => time_waited = Some(Nanos(waited)),
-                    Ended::NotYet | Ended::Unknown => waits.push((row, Arc::clone(place))),
-                }
-            }
-            row += 1;
-            Some(Sample { time_waited, ..Sample::of(SessionState::of(identity, seen, at)) })
-        });
+        let mut pass = Pass::new(self.open.take());
+        let rows = registry.observe(|place, identity, seen, at| pass.visit(place, identity, seen, at));
+        let Pass { last, waits, .. } = pass;
+        if let Some(last) = last {
+            self.keep(last);
+        }
         let late = now - self.planned;
         let missed = late.0 / self.interval.0;
         let tick = Tick {
@@ -233,17 +217,66 @@ impl State {
         self.planned += Nanos((missed + 1) * self.interval.0);
     }
 
-    /// The tick before the open one gets its last lengths, and is closed. A wait that the open tick saw too has its length
-    /// there: asking here again could find it ended by now, and would count it twice.
-    fn complete(&mut self, last: Option<Open>) {
-        let Some(mut last) = last else { return };
-        if let Some(open) = &self.open {
-            let rows = &last.tick.rows;
-            last.waits.retain(|(row, _)| !open.saw(&rows[*row]));
+    /// Closes the open tick without another one.
+    fn close(&mut self) {
+        if let Some(mut open) = self.open.take() {
+            open.resolve();
+            self.keep(open.tick);
         }
-        last.resolve();
-        self.sums.add(&last.tick);
-        self.ring.push(last.tick);
+    }
+
+    /// A tick is complete.
+    fn keep(&mut self, tick: Tick) {
+        self.sums.add(&tick);
+        self.ring.push(tick);
+    }
+}
+
+/// A walk over all places.
+struct Pass {
+    last: Option<Tick>,
+    last_waits: std::iter::Peekable<std::vec::IntoIter<(usize, Arc<Place>)>>,
+    waits: Vec<(usize, Arc<Place>)>,
+    rows: usize,
+}
+
+impl Pass {
+    fn new(last: Option<Open>) -> Self {
+        let (last, last_waits) = last.map_or((None, Vec::new()), |open| (Some(open.tick), open.waits));
+        Self { last, last_waits: last_waits.into_iter().peekable(), waits: Vec::new(), rows: 0 }
+    }
+
+    /// Takes the answer to the question of the last tick, asks the next one (the steps are those of the head of `ash`), and
+    /// makes the row, if the session is active.
+    ///
+    /// One sight of the place gives both answer and row, and before the next question is asked: the answer to that would
+    /// take the place of this one. So a wait either has ended, and its length stands in the last tick's row, or goes on,
+    /// and its length will stand in this one's; never both.
+    fn visit(
+        &mut self,
+        place: &Arc<Place>,
+        identity: Option<&Identity>,
+        seen: &Observed,
+        at: u64,
+    ) -> Option<Sample> {
+        // Places are visited in the same order at each tick.
+        let asked = self.last_waits.next_if(|(_, other)| Arc::ptr_eq(other, place));
+        if let (Some(last), Some((row, _))) = (&mut self.last, asked) {
+            settle(last, row, seen);
+        }
+        let identity = identity.filter(|who| session::active(who.kind, seen))?;
+        let mut time_waited = None;
+        if seen.waiting {
+            // Before anything else: each nanosecond in between is one in which a short wait can slip through.
+            place.want(seen.number);
+            fence(Ordering::SeqCst);
+            match place.observed().ended(seen.number) {
+                Ended::After(waited) => time_waited = Some(Nanos(waited)),
+                Ended::NotYet | Ended::Unknown => self.waits.push((self.rows, Arc::clone(place))),
+            }
+        }
+        self.rows += 1;
+        Some(Sample { time_waited, ..Sample::of(SessionState::of(identity, seen, at)) })
     }
 }
 
@@ -251,19 +284,106 @@ impl Open {
     /// Fills in the lengths of those waits that have ended meanwhile.
     fn resolve(&mut self) {
         let Self { tick, waits } = self;
-        waits.retain(|(row, place)| {
-            let sample = &mut tick.rows[*row];
-            match place.observed().ended(sample.wait_number) {
-                Ended::NotYet => return true,
-                Ended::After(waited) => sample.time_waited = Some(Nanos(waited)),
-                Ended::Unknown => tick.unresolved += 1,
-            }
-            false
-        });
+        waits.retain(|(row, place)| !settle(tick, *row, &place.observed()));
+    }
+}
+
+/// Fills in the length of a row's wait, if it has ended by what was seen of its place; whether it has.
+fn settle(tick: &mut Tick, row: usize, seen: &Observed) -> bool {
+    let sample = &mut tick.rows[row];
+    match seen.ended(sample.wait_number) {
+        Ended::NotYet => return false,
+        Ended::After(waited) => sample.time_waited = Some(Nanos(waited)),
+        Ended::Unknown => tick.unresolved += 1,
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Event;
+
+    struct World {
+        registry: Arc<Registry>,
+        sampler: Sampler,
     }
 
-    fn saw(&self, wait: &Sample) -> bool {
-        let who = |sample: &Sample| (sample.sid, sample.serial, sample.wait_number);
-        self.tick.rows.iter().any(|row| row.doing != Doing::OnCpu && who(row) == who(wait))
+    impl World {
+        fn new() -> Self {
+            let registry = Registry::new(Clock::steps(), 1);
+            let sampler = Sampler::stepped(&registry, Nanos::millis(10), 10);
+            Self { registry, sampler }
+        }
+
+        /// A second tick in which `meanwhile` happens after a place was looked at and before it is dealt with. The
+        /// rows of the first and of the second.
+        fn second_tick(&self, mut meanwhile: impl FnMut()) -> (Tick, Sample) {
+            let mut state = self.sampler.shared.lock();
+            let mut pass = Pass::new(state.open.take());
+            let mut rows = self.registry.observe(|place, identity, seen, at| {
+                meanwhile();
+                pass.visit(place, identity, seen, at)
+            });
+            (pass.last.expect("there was a first tick"), rows.remove(0))
+        }
+    }
+
+    #[test]
+    fn an_answer_is_taken_before_the_next_question() {
+        let world = World::new();
+        let slot = world.registry.register(SessionKind::Foreground, "user");
+        let _call = slot.call();
+        let wait = slot.enter(Event::LogFileSync, 0, 0, 0);
+        world.sampler.shared.lock().tick(&world.registry, Nanos::millis(10));
+        let first = wait.end();
+        let mut wait = Some(slot.enter(Event::DbFileSequentialRead, 0, 0, 0));
+        let mut second = None;
+        let (tick, row) = world.second_tick(|| second = wait.take().map(crate::Guard::end));
+        assert_eq!((tick.rows[0].time_waited, tick.unresolved), (Some(first), 0));
+        assert_eq!(row.time_waited, second);
+        assert!(second.is_some());
+    }
+
+    #[test]
+    fn a_wait_that_ends_between_two_looks_has_one_length() {
+        let world = World::new();
+        let slot = world.registry.register(SessionKind::Foreground, "user");
+        let mut wait = Some(slot.enter(Event::LogFileSync, 0, 0, 0));
+        world.sampler.shared.lock().tick(&world.registry, Nanos::millis(10));
+        let mut length = None;
+        let (tick, row) = world.second_tick(|| length = wait.take().map(crate::Guard::end));
+        assert_eq!((tick.rows[0].time_waited, tick.unresolved), (None, 0));
+        assert_eq!(row.time_waited, length);
+        assert!(length.is_some());
+    }
+
+    #[test]
+    fn what_slips_through_is_counted() {
+        let world = World::new();
+        let slot = world.registry.register(SessionKind::Foreground, "user");
+        let mut wait = Some(slot.enter(Event::LogFileSync, 0, 0, 0));
+        let mut state = world.sampler.shared.lock();
+        let mut pass = Pass::new(None);
+        let rows = world.registry.observe(|place, identity, seen, at| {
+            drop(wait.take());
+            drop(slot.enter(Event::DbFileSequentialRead, 0, 0, 0));
+            pass.visit(place, identity, seen, at)
+        });
+        let tick = Tick {
+            id: 1,
+            planned: Nanos(0),
+            real: Nanos(0),
+            weight: Nanos(0),
+            interval: Nanos(0),
+            missed: 0,
+            cost: Nanos(0),
+            unresolved: 0,
+            rows,
+        };
+        state.open = Some(Open { tick, waits: pass.waits });
+        state.close();
+        let tick = &state.ring.all()[0];
+        assert_eq!((tick.rows[0].time_waited, tick.unresolved), (None, 1));
     }
 }
