@@ -3,16 +3,19 @@
 use crate::error::{IoError, last_errno};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Page-aligned memory of its own mapping: what `O_DIRECT` needs and what io_uring registers. Zeroed and resident when
-/// made, so that the first transfer pays no page fault.
+/// made, so that the first transfer pays no page fault. One of [`Buffer::many`] shares its mapping with the others.
 pub struct Buffer {
     start: NonNull<u8>,
     bytes: usize,
     mapped_bytes: usize,
+    /// The mapping that this is a piece of; none when it is a mapping itself.
+    _whole: Option<Arc<Buffer>>,
 }
 
 // SAFETY: the mapping belongs to this value alone and is reached only through `&self` or `&mut self`.
@@ -35,7 +38,30 @@ impl Buffer {
         // device's data to the wrong process.
         // SAFETY: the range was mapped above and belongs to us.
         unsafe { libc::madvise(start.as_ptr().cast(), mapped_bytes, libc::MADV_DONTFORK) };
-        Ok(Self { start, bytes, mapped_bytes })
+        Ok(Self { start, bytes, mapped_bytes, _whole: None })
+    }
+
+    /// `count` buffers of `bytes` zeroes side by side in one mapping, so that a large cache has huge pages and does not
+    /// meet the kernel's limit on mappings. Each is aligned to the largest power of two that divides `bytes`, at most
+    /// a page. The mapping ends with the last of them.
+    ///
+    /// # Errors
+    /// [`IoError::NoMemory`].
+    ///
+    /// # Panics
+    /// When `bytes` is 0 or no multiple of 512: no device reads into such memory.
+    pub fn many(count: usize, bytes: usize) -> Result<Vec<Self>, IoError> {
+        assert!(bytes > 0 && bytes.is_multiple_of(512), "{bytes} bytes are no sectors");
+        let total =
+            count.checked_mul(bytes).ok_or(IoError::NoMemory { bytes: usize::MAX, errno: libc::ENOMEM })?;
+        let whole = Arc::new(Self::new(total)?);
+        let piece = |index: usize| {
+            // SAFETY: index < count, so the piece lies inside the mapping of count × bytes.
+            let start = unsafe { whole.start.add(index * bytes) };
+            // Nobody reaches the memory through the whole, and pieces do not overlap: each owns its own bytes.
+            Self { start, bytes, mapped_bytes: 0, _whole: Some(whole.clone()) }
+        };
+        Ok((0..count).map(piece).collect())
     }
 
     /// Leaves the mapping to the process for good; the value stays usable.
@@ -93,6 +119,7 @@ impl Drop for Buffer {
 
 impl Deref for Buffer {
     type Target = [u8];
+    #[inline]
     fn deref(&self) -> &[u8] {
         // SAFETY: `bytes` of initialised memory, borrowed as `self` is.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
@@ -100,6 +127,7 @@ impl Deref for Buffer {
 }
 
 impl DerefMut for Buffer {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
@@ -122,6 +150,21 @@ mod tests {
             buffer[bytes - 1] = 7;
             assert_eq!(buffer[bytes - 1], 7);
         }
+    }
+
+    #[test]
+    fn many_do_not_overlap_and_outlive_each_other() {
+        let mut many = Buffer::many(5, 2048).unwrap();
+        for (index, buffer) in many.iter_mut().enumerate() {
+            assert!(buffer.len() == 2048 && buffer.iter().all(|&b| b == 0));
+            assert_eq!(buffer.as_ptr() as usize % 2048, 0);
+            buffer.fill(index as u8 + 1);
+        }
+        let last = many.pop().unwrap();
+        drop(many);
+        assert!(last.iter().all(|&b| b == 5));
+        assert!(Buffer::many(0, 4096).unwrap().is_empty());
+        assert!(matches!(Buffer::many(usize::MAX / 2, 4096), Err(IoError::NoMemory { .. })));
     }
 
     #[test]

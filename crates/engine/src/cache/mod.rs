@@ -1,11 +1,58 @@
 //! The buffer cache: frames of pages, second chance with touch counts, database writers, checkpoint.
+//!
+//! Start with [`BufferCache::read`] and [`BufferCache::write_latch`] (`read`), then `frames` (the map and the books), `latch` (what is
+//! latched and how a change marks it), `victim` (who is replaced), `prefetch` and `direct_read` (many at once), `database_writer`
+//! (how a page gets to disk), `writers` (who asks for that), `checkpoint`, `doublewrite` (torn pages), `headers` (`v$bh`).
+//! What the cache needs of the rest of the instance is the trait [`Site`].
 
-use crate::files::FileSet;
-use crate::instance::process::Process;
-use crate::instance::{Core, Foundation};
+mod checkpoint;
+mod database_writer;
+mod direct_read;
+mod doublewrite;
+mod frames;
+mod headers;
+mod latch;
+mod prefetch;
+mod queues;
+mod read;
+mod site;
+#[cfg(test)]
+mod tests;
+mod victim;
+mod writers;
+
+pub use checkpoint::checkpointer;
+pub use direct_read::DirectRead;
+pub use doublewrite::DoublewriteFile;
+pub use headers::{BufferHeader, BufferStates, BufferStatus};
+pub use latch::{PageRead, PageWrite};
+pub use site::Site;
+pub use writers::database_writers;
+
+use crate::instance::Foundation;
 use crate::page::{Lsn, PageId};
-use crate::{Context, Result};
-use std::ops::Deref;
+use crate::parameter::Parameter;
+use crate::{EngineError, Result};
+use doublewrite::Doublewrite;
+use frames::Frames;
+use io::{Access, Api, Buffer, IoMode};
+use latch::{Content, Latch};
+use parking_lot::{Mutex, RwLock};
+use queues::QueuePool;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use victim::Clock;
+use writers::Writers;
+
+/// Requests in flight of one prefetch: the knee of good devices.
+const PREFETCH_DEPTH: u32 = 32;
+/// Neighbours are written together up to so many bytes.
+const WRITE_BYTES_MAX: usize = 128 << 10;
+/// Name of the doublewrite file in the database's directory.
+const DOUBLEWRITE_NAME: &str = "doublewrite.dbf";
+/// Fewer frames than this, and a few sessions that split an index would use them all up.
+const FRAMES_MIN: usize = 16;
 
 /// How the blocks of an object are treated: `BUFFER_POOL DEFAULT | KEEP | RECYCLE` of its table or index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,138 +66,218 @@ pub enum Pool {
     Recycle,
 }
 
-/// A page latched for reading, by one or many at a time. Releases on drop.
-pub struct PageRead {}
+/// What protects against blocks that were half written when the power went: `torn_page_protection`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TornPageProtection {
+    /// The first change of a page after it was read or written carries the whole page in redo.
+    Redo,
+    /// Pages go to a doublewrite file before they go home.
+    Doublewrite,
+    /// The device writes a block whole or not at all (`RWF_ATOMIC`).
+    Atomic,
+    /// Nothing: for file systems and devices that promise it by themselves.
+    Off,
+}
 
-impl Deref for PageRead {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        unimplemented!()
+/// What a cache is made with.
+#[derive(Clone, Debug)]
+pub struct CacheConfig {
+    /// `db_block_size`, bytes.
+    pub block_bytes: usize,
+    /// Blocks in the cache: `db_cache_size` / `db_block_size`.
+    pub frames: usize,
+    /// `filesystemio_options`.
+    pub mode: IoMode,
+    /// Who carries asynchronous requests.
+    pub api: Api,
+    /// `db_writer_processes`.
+    pub writers: u32,
+    /// Requests in flight of one database writer.
+    pub writes_max: u32,
+    /// `db_file_multiblock_read_count`.
+    pub multiblock_read_count: u32,
+    /// Requests in flight of one direct path read.
+    pub direct_read_depth: u32,
+    /// `torn_page_protection`.
+    pub torn_page_protection: TornPageProtection,
+    /// Where the doublewrite file is, or is to be made; needed for [`TornPageProtection::Doublewrite`].
+    pub doublewrite: Option<DoublewriteFile>,
+    /// See [`BufferCache::set_checkpoint_target`].
+    pub checkpoint_target_bytes: u64,
+}
+
+impl CacheConfig {
+    /// Defaults for so many frames of so many bytes: synchronous, through the page cache, full images in redo.
+    pub fn new(block_bytes: usize, frames: usize) -> Self {
+        Self {
+            block_bytes,
+            frames,
+            mode: IoMode::None,
+            api: Api::Threads,
+            writers: 1,
+            writes_max: 64,
+            multiblock_read_count: 128,
+            direct_read_depth: 4,
+            torn_page_protection: TornPageProtection::Redo,
+            doublewrite: None,
+            checkpoint_target_bytes: 64 << 20,
+        }
+    }
+
+    /// As the parameters say.
+    fn of(foundation: &Foundation) -> Self {
+        let parameters = &foundation.parameters;
+        let number = |parameter| u32::try_from(parameters.number(parameter)).unwrap_or(u32::MAX);
+        let block_bytes = parameters.block_bytes() as usize;
+        let frames = parameters.number(Parameter::CacheSize) / block_bytes as u64;
+        let protection = match parameters.choice(Parameter::TornPageProtection) {
+            "redo" => TornPageProtection::Redo,
+            "doublewrite" => TornPageProtection::Doublewrite,
+            "atomic" => TornPageProtection::Atomic,
+            _ => TornPageProtection::Off,
+        };
+        Self {
+            mode: parameters.io_mode(),
+            api: parameters.api(),
+            writers: number(Parameter::WriterProcesses),
+            writes_max: number(Parameter::WritesMax),
+            multiblock_read_count: number(Parameter::MultiblockReadCount),
+            direct_read_depth: number(Parameter::DirectReadDepth),
+            torn_page_protection: protection,
+            doublewrite: Some(DoublewriteFile {
+                path: foundation.directory.join(DOUBLEWRITE_NAME),
+                database_id: foundation.control.content().database_id,
+            }),
+            ..Self::new(block_bytes, frames as usize)
+        }
     }
 }
 
-/// All frames of the instance.
-pub struct BufferCache {}
+/// All frames of the instance, and who takes care of them.
+pub struct BufferCache {
+    block_bytes: usize,
+    mode: IoMode,
+    api: Api,
+    frames: Arc<Frames>,
+    latches: Arc<[Latch]>,
+    clock: Clock,
+    writers: Writers,
+    blocks_per_write: usize,
+    writer_pool: QueuePool,
+    prefetch_pool: QueuePool,
+    direct_pool: Mutex<Option<Arc<QueuePool>>>,
+    multiblock_read_count: AtomicU32,
+    direct_read_depth: AtomicU32,
+    /// Open when it is in use.
+    doublewrite: Option<Doublewrite>,
+    doublewrite_file: Option<DoublewriteFile>,
+    checkpoint_target: AtomicU64,
+    checkpoint_noted: Mutex<Lsn>,
+    /// Pages that recovery met damaged.
+    damaged: Mutex<BTreeMap<PageId, EngineError>>,
+}
 
 impl BufferCache {
     /// Frames as the parameters say, all free.
     ///
     /// # Errors
-    /// No memory, a parameter that does not fit (`torn_page_protection = atomic` where the device cannot).
-    pub fn new(_foundation: &Foundation) -> Result<Self> {
-        unimplemented!()
+    /// No memory, a parameter that does not fit (`torn_page_protection = atomic`).
+    pub fn new(foundation: &Foundation) -> Result<Self> {
+        Self::with(&*foundation.environment.storage, &CacheConfig::of(foundation))
     }
 
-    /// At open, before redo is rolled forward: puts back what the doublewrite file has whole and its home has torn, whatever
-    /// `torn_page_protection` says now (it may have been another when the power went). Nothing to do without such a file.
+    /// Takes the memory, resident from now on, and opens the doublewrite file where it is used.
     ///
     /// # Errors
-    /// What storage says.
-    pub fn restore_torn(&self, _core: &Core, _context: &Context) -> Result<()> {
-        unimplemented!()
+    /// As [`Self::new`].
+    pub fn with(storage: &dyn io::Storage, config: &CacheConfig) -> Result<Self> {
+        let CacheConfig { block_bytes, mode, api, writers, .. } = *config;
+        let doublewrite = open_protection(storage, config)?;
+        let count = config.frames.max(FRAMES_MIN);
+        let frames = Arc::new(Frames::new(count, config.torn_page_protection == TornPageProtection::Redo));
+        let buffers = Buffer::many(count, block_bytes)?;
+        let latch = |(index, bytes)| Arc::new(RwLock::new(Content { bytes, frames: frames.clone(), index }));
+        let blocks_per_write = (WRITE_BYTES_MAX / block_bytes).max(1);
+        Ok(Self {
+            block_bytes,
+            mode,
+            api,
+            latches: (0..).zip(buffers).map(latch).collect(),
+            frames,
+            clock: Clock::default(),
+            writers: Writers::new(writers, mode.one_writer_per_file()),
+            blocks_per_write,
+            writer_pool: QueuePool::new(mode, api, config.writes_max, blocks_per_write * block_bytes),
+            prefetch_pool: QueuePool::new(mode, api, PREFETCH_DEPTH, block_bytes),
+            direct_pool: Mutex::default(),
+            multiblock_read_count: AtomicU32::new(config.multiblock_read_count.max(1)),
+            direct_read_depth: AtomicU32::new(config.direct_read_depth.max(1)),
+            doublewrite,
+            doublewrite_file: config.doublewrite.clone(),
+            checkpoint_target: AtomicU64::new(config.checkpoint_target_bytes),
+            checkpoint_noted: Mutex::default(),
+            damaged: Mutex::default(),
+        })
     }
 
-    /// `ALTER SYSTEM CHECKPOINT`: [`BufferCache::write_dirty`] of everything, then the checkpoint's LSN into the control file.
-    ///
-    /// # Errors
-    /// What a write met.
-    pub fn checkpoint(&self, _core: &Core, _context: &Context) -> Result<()> {
-        unimplemented!()
+    /// Bytes of a block.
+    pub fn block_bytes(&self) -> usize {
+        self.block_bytes
     }
 
-    /// Wakes everybody who waits here, so that they look at `core.health` again. Called from any thread.
-    pub fn wake_all(&self) {}
-
-    /// Latches a page for reading; reads it from disk when it is not cached (`db file sequential read`; `read by other
-    /// session` when someone else is reading it; `buffer busy waits` when someone else is changing it; `free buffer
-    /// waits` when no frame can be reused).
-    ///
-    /// # Errors
-    /// What the read met; [`crate::EngineError::CorruptBlock`].
-    pub fn read(&self, _core: &Core, _context: &Context, _id: PageId) -> Result<PageRead> {
-        unimplemented!()
-    }
-
-    /// Makes sure that the pages are cached, reading what is missing with many requests in flight (`db file parallel
-    /// read`) or, where neighbours are missing, in runs of `db_file_multiblock_read_count` (`db file scattered read`).
-    ///
-    /// # Errors
-    /// As [`BufferCache::read`].
-    pub fn prefetch(&self, _core: &Core, _context: &Context, _ids: &[PageId]) -> Result<()> {
-        unimplemented!()
-    }
-
-    /// Forgets the pages of an object that is gone or truncated, without writing them.
-    pub fn discard(&self, _core: &Core, _object: u32) {
-        unimplemented!()
-    }
-
-    /// Writes all dirty pages of an object (or of all, with `None`) that were dirty at the call, and waits: what a direct path
-    /// read needs first (`enq: KO - fast object checkpoint`), and what a checkpoint is.
-    ///
-    /// # Errors
-    /// What a write met.
-    pub fn write_dirty(&self, _core: &Core, _context: &Context, _object: Option<u32>) -> Result<()> {
-        unimplemented!()
-    }
-
-    /// `ALTER SYSTEM FLUSH BUFFER_CACHE`: writes what is dirty, forgets every page that nobody holds.
-    ///
-    /// # Errors
-    /// What a write met.
-    pub fn flush(&self, _core: &Core, _context: &Context) -> Result<()> {
-        unimplemented!()
-    }
-
-    /// All redo before this is on disk in data files already: where recovery would begin.
-    pub fn checkpoint_lsn(&self, _core: &Core) -> Lsn {
-        unimplemented!()
+    /// Blocks that it can hold.
+    pub fn frame_count(&self) -> usize {
+        self.frames.count()
     }
 
     /// Sets how the blocks of an object are treated.
-    pub fn set_pool(&self, _object: u32, _pool: Pool) {
-        unimplemented!()
+    pub fn set_pool(&self, object: u32, pool: Pool) {
+        self.frames.set_pool(object, pool);
+    }
+
+    /// Whether the page is cached now: for reports and for the choice between ways to read, no promise.
+    pub fn is_cached(&self, id: PageId) -> bool {
+        self.frames.find(id).is_some()
+    }
+
+    /// `db_file_multiblock_read_count`.
+    pub fn multiblock_read_count(&self) -> u32 {
+        self.multiblock_read_count.load(Ordering::Relaxed)
+    }
+
+    /// Sets `db_file_multiblock_read_count` for reads that begin from now on.
+    pub fn set_multiblock_read_count(&self, blocks: u32) {
+        self.multiblock_read_count.store(blocks.max(1), Ordering::Relaxed);
+    }
+
+    fn direct_read_depth(&self) -> u32 {
+        self.direct_read_depth.load(Ordering::Relaxed)
+    }
+
+    /// Sets `_direct_read_depth` for direct path reads that begin from now on.
+    pub fn set_direct_read_depth(&self, requests: u32) {
+        self.direct_read_depth.store(requests.max(1), Ordering::Relaxed);
     }
 }
 
-/// Large asynchronous reads that bypass the cache (`direct path read`), in page order, `depth` requests of
-/// `db_file_multiblock_read_count` blocks in flight. Call [`BufferCache::write_dirty`] for the object first.
-pub struct DirectRead {}
-
-impl DirectRead {
-    /// Over runs of pages `(first, blocks)`; each page is verified.
-    ///
-    /// # Errors
-    /// When no queue can be opened.
-    pub fn open(_core: &Core, _files: &FileSet, _runs: Vec<(PageId, u32)>) -> Result<Self> {
-        unimplemented!()
-    }
-
-    /// Calls `each` for every page of the next request that has arrived; `false` at the end.
-    ///
-    /// # Errors
-    /// What a read met, or what `each` returned.
-    pub fn next(
-        &mut self,
-        _context: &Context,
-        _each: &mut dyn FnMut(PageId, &[u8]) -> Result<()>,
-    ) -> Result<bool> {
-        unimplemented!()
-    }
-}
-
-/// The processes `dbw0` …, as many as `db_writer_processes`.
-///
 /// # Errors
-/// When a queue cannot be opened.
-pub fn database_writers(_core: &Core) -> Result<Vec<Box<dyn Process>>> {
-    unimplemented!()
-}
-
-/// The process `ckpt`.
-///
-/// # Errors
-/// None yet.
-pub fn checkpointer(_core: &Core) -> Result<Box<dyn Process>> {
-    unimplemented!()
+/// `atomic`, always for now: crate io does not know `RWF_ATOMIC`; and what the doublewrite file met.
+fn open_protection(storage: &dyn io::Storage, config: &CacheConfig) -> Result<Option<Doublewrite>> {
+    match config.torn_page_protection {
+        TornPageProtection::Redo | TornPageProtection::Off => Ok(None),
+        TornPageProtection::Atomic => Err(EngineError::Invalid(
+            "torn_page_protection = atomic needs atomic writes (RWF_ATOMIC) of the device, which are not used here; set it to redo or doublewrite".to_owned(),
+        )),
+        TornPageProtection::Doublewrite => {
+            let file = config.doublewrite.as_ref().ok_or_else(|| {
+                EngineError::Invalid("torn_page_protection = doublewrite needs a place for its file".to_owned())
+            })?;
+            let (access, block_bytes, writers) =
+                (Access::for_mode(config.mode, true), config.block_bytes, config.writers);
+            match Doublewrite::open(storage, file, access, block_bytes, writers)? {
+                Some(open) => Ok(Some(open)),
+                None => Doublewrite::create(storage, file, access, block_bytes, writers).map(Some),
+            }
+        }
+    }
 }

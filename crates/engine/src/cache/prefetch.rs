@@ -1,0 +1,200 @@
+//! Pages that will be asked for soon are read together: neighbours in one vectored read straight into their frames (`db file
+//! scattered read`), the others with many requests in flight (`db file parallel read`).
+//!
+//! A help, not a promise: pages for which no frame is free at once are left for [`BufferCache::read`].
+
+use super::BufferCache;
+use super::latch::PageWrite;
+use super::queues::FileQueue;
+use super::read::{count_read, file_of, verify};
+use super::site::{Site, check};
+use crate::files::iostat::Transfer;
+use crate::page::PageId;
+use crate::statistics::Statistic;
+use crate::{Context, Result};
+use io::{Action, Completion, Request};
+use waits::Event;
+
+/// At most this share of the frames is filled by one call: more would push out what it has just read.
+const FRAMES_SHARE: usize = 4;
+
+/// What came of asking for a frame.
+enum Reserved {
+    /// Published and latched; its content is to be read.
+    Page(PageWrite),
+    /// The page is there by now.
+    Cached,
+    /// None can be reused at once.
+    NoFrame,
+}
+
+impl BufferCache {
+    /// Makes sure that the pages are cached, reading what is missing with many requests in flight (`db file parallel
+    /// read`) or, where neighbours are missing, in runs of `db_file_multiblock_read_count` (`db file scattered read`).
+    ///
+    /// # Errors
+    /// As [`BufferCache::read`].
+    pub fn prefetch(&self, core: &dyn Site, context: &Context, ids: &[PageId]) -> Result<()> {
+        let mut missing: Vec<PageId> =
+            ids.iter().copied().filter(|id| self.frames.find(*id).is_none()).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        missing.truncate((self.frames.count() / FRAMES_SHARE).max(1));
+        let mut single = Vec::new();
+        let mut rest = missing.as_slice();
+        while !rest.is_empty() {
+            let (run, later) = rest.split_at(run_length(rest, self.multiblock_read_count() as usize));
+            rest = later;
+            match run {
+                [id] => single.push(*id),
+                run => self.read_scattered(core, context, run)?,
+            }
+        }
+        if single.len() > 1 && self.mode.asynchronous() {
+            return self.read_parallel(core, context, &single);
+        }
+        single.iter().try_for_each(|id| self.read_ahead_one(core, context, *id))
+    }
+
+    fn read_ahead_one(&self, site: &dyn Site, context: &Context, id: PageId) -> Result<()> {
+        let Reserved::Page(mut page) = self.reserve(site, context, id) else { return Ok(()) };
+        self.read_block(site, context, id, page.bytes_mut())?;
+        context.count(Statistic::PhysicalReadsCachePrefetch, 1);
+        self.content_arrived(&mut page, 1);
+        Ok(())
+    }
+
+    fn reserve(&self, site: &dyn Site, context: &Context, id: PageId) -> Reserved {
+        match self.try_victim(site, context) {
+            None => Reserved::NoFrame,
+            Some(victim) => self.publish(victim, id).map_or(Reserved::Cached, Reserved::Page),
+        }
+    }
+
+    /// Reads neighbours. Where one of them turns up meanwhile, the run is cut in two there.
+    fn read_scattered(&self, site: &dyn Site, context: &Context, run: &[PageId]) -> Result<()> {
+        let mut pages: Vec<PageWrite> = Vec::with_capacity(run.len());
+        for id in run {
+            match self.reserve(site, context, *id) {
+                Reserved::Page(page) => pages.push(page),
+                Reserved::Cached => self.read_run(site, context, std::mem::take(&mut pages))?,
+                Reserved::NoFrame => break,
+            }
+        }
+        self.read_run(site, context, pages)
+    }
+
+    fn read_run(&self, site: &dyn Site, context: &Context, mut pages: Vec<PageWrite>) -> Result<()> {
+        let Some(first) = pages.first().map(PageWrite::id) else { return Ok(()) };
+        let (file, offset) = (file_of(site, first), self.offset(first));
+        let disk = file.disk()?;
+        let bytes = pages.len() * self.block_bytes;
+        let event = if pages.len() > 1 { Event::DbFileScatteredRead } else { Event::DbFileSequentialRead };
+        let mut pieces: Vec<&mut [u8]> = pages.iter_mut().map(PageWrite::bytes_mut).collect();
+        let wait =
+            context.slot.enter(event, u64::from(first.file), u64::from(first.block), pieces.len() as u64);
+        let outcome = disk.read_vectored_at(&mut pieces, offset);
+        let took = wait.end();
+        check(file, "preadv", offset, bytes, outcome)?;
+        file.statistics.note(Transfer::ReadSync, bytes as u64, took);
+        count_read(context, Statistic::PhysicalReadsCache, pages.len() as u64, bytes);
+        context.count(Statistic::PhysicalReadsCachePrefetch, pages.len() as u64);
+        let mut arrived = Ok(());
+        for mut page in pages {
+            match verify(file, page.id(), page.bytes()) {
+                Ok(()) => self.content_arrived(&mut page, 0),
+                Err(error) => arrived = arrived.and(Err(error)),
+            }
+        }
+        arrived
+    }
+
+    fn read_parallel(&self, site: &dyn Site, context: &Context, ids: &[PageId]) -> Result<()> {
+        let mut queue = self.prefetch_pool.borrow(site, context.session)?;
+        for ids in ids.chunks(self.prefetch_pool.depth() as usize) {
+            self.read_batch(site, context, &mut queue, ids)?;
+        }
+        self.prefetch_pool.give_back(queue);
+        Ok(())
+    }
+
+    /// One batch of at most the queue's depth. When it fails the queue is dropped by the caller, which waits for what is in
+    /// flight; the frames are freed.
+    fn read_batch(
+        &self,
+        site: &dyn Site,
+        context: &Context,
+        queue: &mut FileQueue,
+        ids: &[PageId],
+    ) -> Result<()> {
+        let mut pages: Vec<Option<PageWrite>> = Vec::with_capacity(ids.len());
+        for id in ids {
+            let page = match self.reserve(site, context, *id) {
+                Reserved::Page(page) => page,
+                Reserved::Cached => continue,
+                Reserved::NoFrame => break,
+            };
+            let Some((file, _)) = queue.file(*id) else { continue };
+            let request = Request {
+                file,
+                offset: self.offset(*id),
+                bytes: self.block_bytes as u32,
+                action: Action::Read,
+            };
+            queue.queue.stage(pages.len() as u32, request);
+            pages.push(Some(page));
+        }
+        let count = pages.len() as u64;
+        let mut files: Vec<u16> = pages.iter().flatten().map(|page| page.id().file).collect();
+        files.dedup();
+        let clock = &site.environment().clock;
+        let begun = clock.now();
+        let wait = context.slot.enter(Event::DbFileParallelRead, files.len() as u64, count, count);
+        let mut done = Vec::with_capacity(pages.len());
+        let mut arrived = Ok(());
+        queue.queue.submit()?;
+        while queue.queue.in_flight() > 0 {
+            queue.queue.reap(1, &mut done)?;
+            let took = clock.now() - begun;
+            for Completion { slot, outcome } in done.drain(..) {
+                let Some(mut page) = pages[slot as usize].take() else { continue };
+                let id = page.id();
+                let Some((_, file)) = queue.file(id) else { continue };
+                let bytes = queue.queue.buffer(slot);
+                let read = check(file, "read", self.offset(id), bytes.len(), outcome);
+                arrived = arrived.and(read.and_then(|()| verify(file, id, bytes)).map(|()| {
+                    file.statistics.note(Transfer::ReadAsync, bytes.len() as u64, took);
+                    page.bytes_mut().copy_from_slice(bytes);
+                    self.content_arrived(&mut page, 1);
+                }));
+                count_read(context, Statistic::PhysicalReadsCache, 1, bytes.len());
+            }
+        }
+        drop(wait);
+        context.count(Statistic::PhysicalReadsCachePrefetch, count);
+        arrived
+    }
+}
+
+/// How many of the first pages are neighbours, at most `most`.
+fn run_length(ids: &[PageId], most: usize) -> usize {
+    let pairs =
+        ids.windows(2).take_while(|pair| pair[0].file == pair[1].file && pair[0].block + 1 == pair[1].block);
+    (pairs.count() + 1).min(most.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_end_at_gaps_files_and_the_limit() {
+        let ids: Vec<PageId> =
+            [(1, 3), (1, 4), (1, 5), (1, 7), (2, 8)].map(|(file, block)| PageId { file, block }).to_vec();
+        assert_eq!(run_length(&ids, 128), 3);
+        assert_eq!(run_length(&ids, 2), 2);
+        assert_eq!(run_length(&ids[2..], 128), 1);
+        assert_eq!(run_length(&ids[3..], 128), 1, "another file");
+        assert_eq!(run_length(&ids[4..], 0), 1);
+    }
+}

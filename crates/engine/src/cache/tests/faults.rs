@@ -1,0 +1,1 @@
+//! What storage does wrong.

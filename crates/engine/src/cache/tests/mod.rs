@@ -1,0 +1,6 @@
+//! Tests of the cache as a whole, in a small world of its own ([`world`]).
+
+mod faults;
+mod model;
+mod pages;
+mod world;

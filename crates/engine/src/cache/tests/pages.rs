@@ -1,0 +1,1 @@
+//! Latches, marks and headers of single pages.
