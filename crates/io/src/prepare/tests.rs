@@ -83,7 +83,7 @@ fn a_failing_write_ends_it() {
 fn holes_are_found_out() {
     let folder = folder();
     let file = File::create_new(&folder.path().join("file"), CACHED).unwrap();
-    reserve(&file, 2 * MIB).unwrap();
+    reserve(&file, FallocateFlags::empty(), 0, 2 * MIB).unwrap();
     assert_eq!(file.write_at(&vec![1; MIB as usize], 0), Outcome::Full);
     file.fdatasync().unwrap();
     assert!(matches!(check_written(&file, 2 * MIB), Err(IoError::Unwritten { bytes: MIB, .. })));

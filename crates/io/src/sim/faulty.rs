@@ -15,6 +15,8 @@ pub enum Call {
     Write,
     /// Syncs.
     Sync,
+    /// Calls on names, of a [`super::SimStorage`]: create, open, extend, remove, replace, lock …
+    Name,
 }
 
 /// What happens at the chosen call.

@@ -1,17 +1,20 @@
 //! Disks that crash, lie and fail on purpose, for tests: in memory, seeded, without a clock.
 //!
 //! [`Disk`] is what code under test talks to: [`crate::File`] is one, and so are [`CrashDisk`], [`LyingDisk`] and
-//! [`FaultyDisk`]. [`SimQueue`] drives any of them as a [`crate::Queue`].
+//! [`FaultyDisk`]. [`SimQueue`] drives any of them as a [`crate::Queue`]. [`SimStorage`] is a whole [`crate::Storage`] of such
+//! files.
 
 mod crash;
 mod faulty;
 mod lying;
 mod queue;
+mod storage;
 
 pub use crash::{CrashDisk, Promises};
 pub use faulty::{Call, Fault, FaultyDisk, Trouble};
 pub use lying::LyingDisk;
 pub use queue::SimQueue;
+pub use storage::{CallInfo, Observer, SimStorage};
 
 use crate::file::File;
 use crate::outcome::Outcome;
