@@ -24,6 +24,8 @@ mod session;
 pub mod sort;
 pub mod space;
 pub mod statistics;
+#[cfg(test)]
+mod testing;
 pub mod transaction;
 mod value;
 

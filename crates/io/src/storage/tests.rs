@@ -152,7 +152,7 @@ fn queues_run_over_files_of_the_storage() {
     let folder = folder();
     let disk = RealStorage.create(&folder.path().join("a"), MIB, access(true)).unwrap();
     for api in Api::ALL {
-        let mut queue = RealStorage.open_queue(api, 4, 8192, &[disk.clone()]).unwrap();
+        let mut queue = RealStorage.open_queue(api, 4, 8192, std::slice::from_ref(&disk)).unwrap();
         let mut done = Vec::new();
         for (action, byte) in [(Action::Write, 5), (Action::Read, 0)] {
             queue.buffer_mut(1).fill(byte);

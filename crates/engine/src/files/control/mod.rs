@@ -262,6 +262,10 @@ fn seal(content: &Content, sequence: u64, buffer: &mut Buffer) -> Result<usize> 
 
 /// The valid slot with the higher sequence of one copy; `None` when both are blank.
 fn newest(path: &Path, disk: &dyn Disk, buffer: &mut Buffer) -> Result<Option<Found>> {
+    let (bytes, whole) = (disk.bytes(), 2 * SLOT_BYTES as u64);
+    if bytes < whole {
+        return shorter(path, disk, bytes, &mut buffer[..]).map(|()| None);
+    }
     let mut best: Option<Found> = None;
     let mut reason = None;
     for slot in 0..2 {
@@ -283,6 +287,19 @@ fn newest(path: &Path, disk: &dyn Disk, buffer: &mut Buffer) -> Result<Option<Fo
             what: format!("{what}; stop every instance and copy another copy of the control file over it"),
         }),
     }
+}
+
+/// A file that is not as long as it should be: fine when all of it is blank, then the power went while it was being made.
+fn shorter(path: &Path, disk: &dyn Disk, bytes: u64, buffer: &mut [u8]) -> Result<()> {
+    let end = bytes - bytes % ALIGNMENT as u64;
+    let mut blank = true;
+    for offset in (0..end).step_by(buffer.len()) {
+        let piece = &mut buffer[..(end - offset).min(SLOT_BYTES as u64) as usize];
+        disk.read_at(piece, offset).check(path, "pread", offset, piece.len() as u32)?;
+        blank &= piece.iter().all(|byte| *byte == 0);
+    }
+    let what = format!("it has {bytes} bytes and was cut off; copy another copy of the control file over it");
+    if blank { Ok(()) } else { Err(EngineError::Damaged { path: path.to_path_buf(), what }) }
 }
 
 /// `None` for a slot that was never written, or not to its end.

@@ -107,7 +107,7 @@ fn writes_in_flight_in_a_queue_meet_every_fate() {
 fn a_queue_reads_what_it_wrote() {
     let storage = storage();
     let file = make(&storage, "data", true);
-    let mut queue = storage.open_queue(Api::Threads, 4, 4096, &[file.clone()]).unwrap();
+    let mut queue = storage.open_queue(Api::Threads, 4, 4096, std::slice::from_ref(&file)).unwrap();
     let mut done = Vec::new();
     for (action, fill) in [(Action::Write, 7), (Action::Read, 0)] {
         for slot in 0..4 {
