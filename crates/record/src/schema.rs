@@ -1,12 +1,12 @@
 //! The file: how it is created, and how it is recognised.
 
 use crate::RecordError;
-use crate::rows::TABLES;
-use crate::table::{Column, Description, Kind};
+use crate::rows::{Experiment, TABLES};
+use crate::table::{Column, Description, Kind, insert};
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,12 +22,13 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Creates the file with empty tables.
 ///
-/// 1. `create_new`, so that two runs, or a symlink, cannot make us write into a file that is not ours.
-/// 2. The tables in one transaction with a rollback journal: they are in the file itself before
-/// 3. the write-ahead log is switched on. From here a kill leaves a file and a log that SQLite reads together.
+/// 1. The tables and the first row are made in memory.
+/// 2. `create_new`, so that two runs, or a symlink, cannot make us write into a file that is not ours; then everything in
+///    one write: a kill leaves a whole record, or an empty file in the microseconds between the two.
+/// 3. The write-ahead log is switched on. From here a kill leaves a file and a log that SQLite reads together.
 ///
 /// A log left by another file of this name is refused first: SQLite would play it into ours.
-pub(crate) fn create(path: &Path) -> Result<Connection, RecordError> {
+pub(crate) fn create(path: &Path, experiment: &Experiment) -> Result<Connection, RecordError> {
     for leftover in [beside(path, "-wal"), beside(path, "-journal")] {
         if leftover.exists() {
             return Err(RecordError::Exists(leftover));
@@ -37,23 +38,34 @@ pub(crate) fn create(path: &Path) -> Result<Connection, RecordError> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(io)?;
     }
-    OpenOptions::new().write(true).create_new(true).open(path).map_err(|source| match source.kind() {
-        ErrorKind::AlreadyExists => RecordError::Exists(path.into()),
-        _ => io(source),
-    })?;
-    initialise(path).map_err(|source| RecordError::Sqlite { path: path.into(), act: "created", source })
+    let failed = |source| RecordError::Sqlite { path: path.into(), act: "created", source };
+    let image = image(experiment).map_err(failed)?;
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).open(path).map_err(|source| match source.kind() {
+            ErrorKind::AlreadyExists => RecordError::Exists(path.into()),
+            _ => io(source),
+        })?;
+    file.write_all(&image).map_err(io)?;
+    connect_writer(path).map_err(failed)
 }
 
-fn initialise(path: &Path) -> rusqlite::Result<Connection> {
+/// The bytes of a record with its tables and first row.
+fn image(experiment: &Experiment) -> rusqlite::Result<Vec<u8>> {
+    let mut db = Connection::open_in_memory()?;
+    let tables: String = TABLES.iter().map(create_table).collect();
+    db.execute_batch(&format!(
+        "BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; {tables} COMMIT;"
+    ))?;
+    insert(&db, None, experiment)?;
+    Ok(db.serialize("main")?.to_vec())
+}
+
+fn connect_writer(path: &Path) -> rusqlite::Result<Connection> {
     let db = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     db.busy_timeout(PATIENCE)?;
-    let tables: String = TABLES.iter().map(create_table).collect();
-    db.execute_batch(&format!(
-        "BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; {tables} COMMIT;"
-    ))?;
     // Checkpoints sync the disk, perhaps the very one that is measured: the writer places them between visits.
     db.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = ON;",

@@ -35,9 +35,7 @@ impl Writer {
     /// [`RecordError::Exists`] when something has that name already; [`RecordError::Io`] and [`RecordError::Sqlite`]
     /// where it cannot be created.
     pub fn create(path: &Path, experiment: &Experiment) -> Result<Self> {
-        let mut writer = Self { db: schema::create(path)?, path: path.into(), chain_head: String::new() };
-        writer.add(experiment)?;
-        Ok(writer)
+        Ok(Self { db: schema::create(path, experiment)?, path: path.into(), chain_head: String::new() })
     }
 
     /// Where the record is.

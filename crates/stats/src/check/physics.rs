@@ -91,7 +91,7 @@ pub fn medium(latency_p5_ns: f64, medium: Medium) -> Check {
     )
 }
 
-/// P3: mean latency of one read at a time against a read of a cached page, both nanoseconds.
+/// P3: median latency of one read at a time against a read of a cached page, both nanoseconds.
 pub fn near_memory(r1_ns: f64, page_cache_ns: Option<f64>) -> Check {
     let Some(cached) = page_cache_ns.filter(|c| *c > 0.0) else {
         return P3.absent("The latency of a cached page was not calibrated.");
