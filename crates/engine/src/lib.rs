@@ -20,6 +20,7 @@ pub mod instance;
 pub mod page;
 pub mod parameter;
 pub mod redo;
+mod row;
 mod session;
 pub mod sort;
 pub mod space;

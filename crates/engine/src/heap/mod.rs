@@ -1,125 +1,74 @@
 //! Heap tables: rows in slotted pages, versions by undo.
+//!
+//! ```text
+//! insert ──▶ target (which page) ──▶ layout (where in it)          get, scan ──▶ page::look ──▶ read (older versions, moved rows)
+//! update, delete, lock ──▶ latch (the row, locked for us) ──▶ layout
+//! rollback ──▶ take_back        purge ──▶ purge
+//! ```
+//! A row keeps its address for life. When an update makes it too long for its page, its content moves to another page and a
+//! forward piece stays behind; who made which version is always told by the piece at the address.
+//!
+//! Every change is one [`crate::change::Change`]: heap pages by address, then the undo page, then the undo header.
+
+mod change;
+mod insert;
+mod latch;
+mod layout;
+mod page;
+mod purge;
+mod read;
+mod scan;
+mod take_back;
+mod target;
+
+pub use change::{delete, lock, update};
+pub use insert::insert;
+pub use page::{ROW_HEADER_BYTES, RowHeader};
+pub use read::{Newest, get, newest};
+pub use scan::{count_cached, count_in_page, rows_cached, rows_in_page};
+
+pub(crate) use purge::{purge_deleted, purge_updated};
+pub(crate) use take_back::take_back;
+pub(crate) use target::{Claims, InsertPages};
 
 use crate::instance::Core;
 use crate::page::PageId;
-use crate::space::Segment;
-use crate::transaction::{ReadView, Transaction, Xid};
-use crate::value::{Row, RowId, Value};
-use crate::{Context, Result};
+use crate::row::Malformed;
+use crate::transaction::ReadView;
+use crate::value::RowId;
+use crate::{EngineError, Result};
 
-/// Inserts rows, as many in one change as fit a page. `inserted` is told each row's address, in order.
-///
-/// # Errors
-/// [`crate::EngineError::RowTooLong`], [`crate::EngineError::TablespaceFull`], what storage says. Rows told to `inserted` are there.
-pub fn insert(
-    _core: &Core,
-    _context: &Context,
-    _segment: &Segment,
-    _transaction: &mut Transaction,
-    _rows: &[Row],
-    _inserted: &mut dyn FnMut(usize, RowId),
-) -> Result<()> {
-    unimplemented!()
+/// Which row to change, and what the caller knows about it. A plain [`RowId`] will do.
+#[derive(Clone, Copy, Debug)]
+pub struct Locator<'a> {
+    /// Where.
+    pub row: RowId,
+    /// The view in which the caller found the row: should somebody have changed it since,
+    /// [`EngineError::NoSuchRow`] says so instead of overwriting what the caller never saw.
+    pub seen_by: Option<&'a ReadView>,
+    /// Columns that are part of an index, ascending. An update that leaves them as they are is nothing to purge. When none is given,
+    /// every update is taken to change them.
+    pub keys: Option<&'a [usize]>,
+    /// When another transaction holds the row: [`EngineError::RowLocked`] instead of waiting.
+    pub nowait: bool,
 }
 
-/// Replaces a row (locks it first, waiting for another transaction that holds it). Returns the row as it was.
-///
-/// # Errors
-/// [`crate::EngineError::NoSuchRow`], [`crate::EngineError::Deadlock`], …
-pub fn update(
-    _core: &Core,
-    _context: &Context,
-    _segment: &Segment,
-    _transaction: &mut Transaction,
-    _row: RowId,
-    _new: &[Value],
-) -> Result<Row> {
-    unimplemented!()
+impl From<RowId> for Locator<'_> {
+    fn from(row: RowId) -> Self {
+        Self { row, seen_by: None, keys: None, nowait: false }
+    }
 }
 
-/// Marks a row as deleted. Returns the row as it was.
-///
-/// # Errors
-/// As [`update`].
-pub fn delete(
-    _core: &Core,
-    _context: &Context,
-    _segment: &Segment,
-    _transaction: &mut Transaction,
-    _row: RowId,
-) -> Result<Row> {
-    unimplemented!()
+/// A row piece whose bytes are no row.
+fn malformed(core: &Core, row: RowId) -> impl FnOnce(Malformed) -> EngineError + '_ {
+    move |Malformed| damaged(core, row.page, format!("a row in slot {}", row.slot))
 }
 
-/// Locks a row without changing it and returns its newest version.
-///
-/// # Errors
-/// As [`update`].
-pub fn lock(
-    _core: &Core,
-    _context: &Context,
-    _segment: &Segment,
-    _transaction: &mut Transaction,
-    _row: RowId,
-) -> Result<Option<Row>> {
-    unimplemented!()
+fn damaged(core: &Core, id: PageId, expected: String) -> EngineError {
+    EngineError::CorruptBlock { id, path: core.files.of(id).1, expected, found: "something else".into() }
 }
 
-/// The version of a row that the view sees; `None` when it sees none.
-///
-/// # Errors
-/// What storage says.
-pub fn get(_core: &Core, _context: &Context, _row: RowId, _view: &ReadView) -> Result<Option<Row>> {
-    unimplemented!()
-}
-
-/// The newest version of a row, committed or not.
-pub struct Newest {
-    /// Who made it; the row is locked when that transaction goes on.
-    pub xid: Xid,
-    /// The row; none when it is marked as deleted.
-    pub row: Option<Row>,
-}
-
-/// The newest version of a row; `None` when there is no such row (never was, or purged). Takes no lock and waits for nobody:
-/// what a unique check asks about the rows that an index names for a key.
-///
-/// # Errors
-/// What storage says.
-pub fn newest(_core: &Core, _context: &Context, _row: RowId) -> Result<Option<Newest>> {
-    unimplemented!()
-}
-
-/// The rows of one page that the view sees, in slot order, for full scans. `page` is the page as it was read, through the cache or
-/// past it (then it may be older than the cache's, but has all that the view sees). A page that is not a heap page of `segment`
-/// (never used, or of another kind) has none. With `columns`, each row has just these values, in this order.
-///
-/// # Errors
-/// What storage says (undo and migrated rows are read through the cache).
-pub fn rows_in_page(
-    _core: &Core,
-    _context: &Context,
-    _segment: &Segment,
-    _id: PageId,
-    _page: &[u8],
-    _view: &ReadView,
-    _columns: Option<&[usize]>,
-    _rows: &mut Vec<(RowId, Row)>,
-) -> Result<()> {
-    unimplemented!()
-}
-
-/// How many rows [`rows_in_page`] would give.
-///
-/// # Errors
-/// As [`rows_in_page`].
-pub fn count_in_page(
-    _core: &Core,
-    _context: &Context,
-    _segment: &Segment,
-    _id: PageId,
-    _page: &[u8],
-    _view: &ReadView,
-) -> Result<u64> {
-    unimplemented!()
+/// What a page latch was for turned out not to be there any more.
+fn no_such_row<T>(row: RowId) -> Result<T> {
+    Err(EngineError::NoSuchRow(row))
 }

@@ -67,6 +67,11 @@ impl Space {
         unimplemented!()
     }
 
+    /// The table whose rows are in the segment `object`, as purge needs it; none when it was dropped or truncated.
+    pub fn purgeable(&self, _object: u32) -> Option<crate::transaction::Purgeable> {
+        unimplemented!()
+    }
+
     /// Makes a segment (header page and first extent) in a tablespace, in one change.
     ///
     /// # Errors

@@ -4,249 +4,260 @@
 //! ([`UndoPtr`]), so a reader walks back to the version that its [`ReadView`] may see. A row is locked by being changed:
 //! an unfinished transaction's id in a row is the lock, and who finds it waits for that transaction
 //! (`enq: TX - row lock contention`).
+//!
+//! ```text
+//!            Transactions::begin       Transaction::write             commit / rollback           purge
+//! (nothing) ────────────────────▶ drawn ────────────────▶ active ───────────────────────▶ ended ────────▶ (undo reused)
+//!                                 id, slot:              slot says so, with             slot says so
+//!                                 memory only            the first undo record
+//! ```
+//! A commit is one small edit in the undo header, and waiting until that is durable. A crash leaves slots that say *active*:
+//! [`Transactions::open`] finds them, [`Transactions::recover`] rolls them back.
+//!
+//! Where to look: `stream` (how a change carries an undo record), `record` and `undo_page` (what lies on disk), `table` (what is
+//! known in memory), `view`, `lock`, `rollback`, `recovery`, `purge`, `segment` (where undo pages come from).
 
-use crate::change::{Change, Handle};
+pub(crate) mod edit;
+mod lock;
+mod purge;
+pub(crate) mod record;
+mod recovery;
+mod rollback;
+mod segment;
+mod stream;
+mod table;
+pub(crate) mod undo_page;
+mod view;
+
+pub use purge::Purgeable;
+pub use record::{Delta, Runs, Undo};
+pub use stream::{Transaction, UndoPages};
+pub use view::{ReadView, ReadViewGuard};
+
+pub(crate) use record::RecordHead;
+pub(crate) use view::Sight;
+
+use crate::change::Change;
+use crate::heap::Claims;
 use crate::instance::{Core, Foundation};
-use crate::value::RowId;
-use crate::{Context, Result};
+use crate::page::{Lsn, PageId};
+use crate::statistics::Statistic;
+use crate::{Context, EngineError, Result};
+use edit::Latched;
+use purge::{Purge, PurgeMark};
+use std::sync::Arc;
+use table::{Ended, Shared};
+use undo_page::State;
 
 /// A transaction, in the order of their beginnings. 0 is none. 48 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Xid(pub u64);
 
+impl Xid {
+    /// All its bits.
+    pub const MASK: u64 = (1 << 48) - 1;
+}
+
 /// Where an undo record lies: page (48 bits: file 16, block 32) and byte offset in it (16 bits). 0 is none: the row was inserted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UndoPtr(pub u64);
 
-/// What a statement may see: everything committed before it began, and its own transaction's work.
-#[derive(Clone, Debug)]
-pub struct ReadView {
-    /// Its own transaction.
-    pub own: Xid,
-    /// Transactions from here on had not begun.
-    pub next: Xid,
-    /// Transactions before this one had all ended.
-    pub oldest_active: Xid,
-    /// Those between that were active, sorted.
-    pub active: std::sync::Arc<[Xid]>,
-}
-
-impl ReadView {
-    /// Whether what `xid` made may be seen.
-    #[inline]
-    pub fn sees(&self, xid: Xid) -> bool {
-        xid == self.own
-            || xid < self.oldest_active
-            || (xid < self.next && self.active.binary_search(&xid).is_err())
+impl UndoPtr {
+    /// Byte `at` of a page.
+    pub fn new(page: PageId, at: usize) -> Self {
+        Self((page.to_u64() << 16) | at as u64)
     }
-}
 
-/// What an undo record takes back. Written before the change that it takes back, in the same redo record.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Undo<'a> {
-    /// A row was inserted: take it out. Index entries have records of their own.
-    Insert {
-        /// Segment of the table.
-        object: u32,
-        /// Where.
-        row: RowId,
-    },
-    /// A row was changed or marked as deleted: put `before`, the whole row piece with its header, back.
-    Change {
-        /// Segment of the table.
-        object: u32,
-        /// Where.
-        row: RowId,
-        /// The row piece as it was, header (xid, undo pointer, flags) included.
-        before: &'a [u8],
-    },
-    /// An index entry was added: take it out.
-    IndexInsert {
-        /// Segment of the index.
-        object: u32,
-        /// The key.
-        key: &'a [u8],
-        /// The row it points to.
-        row: RowId,
-    },
-}
+    /// The page.
+    pub fn page(self) -> PageId {
+        PageId::from_u64(self.0 >> 16)
+    }
 
-/// All transactions of an instance.
-pub struct Transactions {}
-
-/// A transaction that goes on; belongs to a session. Does nothing on drop: the session commits or rolls back.
-pub struct Transaction {
-    /// Its id, drawn at its first change.
-    pub xid: Xid,
+    /// The byte in it.
+    pub fn at(self) -> usize {
+        (self.0 & 0xffff) as usize
+    }
 }
 
 /// A moment in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndoMark(pub u64);
 
-/// The pages of a change that an undo record goes to, latched by [`Transaction::latch`].
-#[derive(Clone, Copy, Debug)]
-pub struct UndoPages {
-    _page: Handle,
-    _header: Option<Handle>,
+impl UndoMark {
+    /// Before everything: for a savepoint that was set when the transaction had not begun.
+    pub const BEGINNING: Self = Self(0);
 }
 
-impl Undo<'_> {
-    /// Bytes of the record, at most.
-    pub fn bytes(&self) -> usize {
-        unimplemented!()
-    }
-}
-
-/// How a change carries an undo record, for `heap` and `btree`:
-/// 1. [`Transaction::reserve`], before [`Change::begin`], which is then told [`Transaction::CHANGE_PAGES`] and
-///    [`Transaction::change_bytes`] more;
-/// 2. [`Transaction::latch`], after all index and heap pages are latched; the last thing that may fail;
-/// 3. [`Transaction::write`], then the edits that it takes back, then [`Change::finish`].
-impl Transaction {
-    /// Pages that an undo record adds to a change.
-    pub const CHANGE_PAGES: usize = 2;
-
-    /// Bytes of edits that an undo record of at most `bytes` adds to a change.
-    pub fn change_bytes(_bytes: usize) -> usize {
-        unimplemented!()
-    }
-
-    /// Makes room for an undo record of at most `bytes` (see [`Undo::bytes`]); no latch may be held. May take a new undo page,
-    /// which is a change of its own.
-    ///
-    /// # Errors
-    /// [`crate::EngineError::TablespaceFull`] for the undo tablespace.
-    pub fn reserve(&mut self, _core: &Core, _context: &Context, _bytes: usize) -> Result<()> {
-        unimplemented!()
-    }
-
-    /// Latches where the record goes. Dropping the change afterwards, unedited, is fine.
-    ///
-    /// # Errors
-    /// What storage says.
-    pub fn latch(&mut self, _change: &mut Change<'_>) -> Result<UndoPages> {
-        unimplemented!()
-    }
-
-    /// Writes the record. The transaction has begun on disk with its first one.
-    pub fn write(&mut self, _change: &mut Change<'_>, _pages: UndoPages, _undo: &Undo<'_>) -> UndoPtr {
-        unimplemented!()
-    }
-
-    /// This moment, to come back to with [`Transactions::rollback_to`]. Costs nothing.
-    pub fn mark(&self) -> UndoMark {
-        unimplemented!()
-    }
+/// All transactions of an instance.
+pub struct Transactions {
+    pub(crate) shared: Arc<Shared>,
+    purge: parking_lot::Mutex<Purge>,
+    pub(crate) purge_mark: PurgeMark,
+    pub(crate) claims: Claims,
 }
 
 impl Transactions {
-    /// No transactions yet.
+    /// None yet; see [`Transactions::create`] and [`Transactions::open`].
     ///
     /// # Errors
-    /// None yet.
+    /// None.
     pub fn new(_foundation: &Foundation) -> Result<Self> {
-        unimplemented!()
+        Ok(Self {
+            shared: Arc::new(Shared::new()),
+            purge: Default::default(),
+            purge_mark: PurgeMark::default(),
+            claims: Claims::default(),
+        })
     }
 
-    /// Makes the undo segments of a new undo tablespace: of a new database, or of `CREATE UNDO TABLESPACE`. Its space maps are
-    /// there.
+    /// Begins one: draws its id and takes a slot in an undo segment of the current undo tablespace. Touches no page: the slot
+    /// is written with the first undo record.
     ///
     /// # Errors
-    /// What storage says.
-    pub fn create(&self, _core: &Core, _context: &Context, _tablespace: u16) -> Result<()> {
-        unimplemented!()
+    /// [`EngineError::Invalid`] when there is no undo tablespace, or all its slots are taken.
+    pub fn begin(&self, _core: &Core, context: &Context) -> Result<Transaction> {
+        match self.shared.begin(context.session) {
+            Some((xid, stream)) => {
+                context.slot.set_xid(xid.0);
+                Ok(Transaction::new(xid, stream))
+            }
+            None => Err(EngineError::Invalid(
+                "no slot for a new transaction in the undo tablespace; end other transactions, or switch to another with ALTER SYSTEM SET undo_tablespace"
+                    .into(),
+            )),
+        }
     }
 
-    /// At open, after roll forward: reads the transaction tables of all undo tablespaces; what they show as active is active
-    /// from here on, so its rows are locked.
+    /// Commits, in this order:
+    /// 1. the commit record: the slot says *committed* (in memory and in the log buffer)
+    /// 2. the log up to there is durable
+    /// 3. the transaction is no longer active: views from now on see it, who waits for its rows goes on.
+    ///
+    /// 3 before 2 would show others what a crash can still take away.
     ///
     /// # Errors
-    /// [`crate::EngineError::Damaged`], what storage says.
-    pub fn open(&self, _core: &Core, _context: &Context) -> Result<()> {
-        unimplemented!()
+    /// As [`crate::redo::RedoLog::wait_durable`]: the commit may or may not be there after a restart. Any other error: it is rolled
+    /// back in the background.
+    pub fn commit(&self, core: &Core, context: &Context, transaction: Transaction) -> Result<()> {
+        if !transaction.has_begun() {
+            self.leave(context, transaction, None);
+            return Ok(());
+        }
+        let (lsn, end) = match self.write_end(core, context, &transaction, State::Committed) {
+            Ok(done) => done,
+            Err(error) => {
+                self.give_up(context, transaction);
+                return Err(error);
+            }
+        };
+        core.redo.wait_durable(core, context, lsn)?;
+        context.count(Statistic::UserCommits, 1);
+        self.leave(context, transaction, Some((end, State::Committed)));
+        Ok(())
     }
 
-    /// Rolls back every transaction that goes on: at open those of before the crash, at shutdown those that sessions left
-    /// (no session is in a call then, and none comes back).
-    ///
-    /// # Errors
-    /// What storage says.
-    pub fn recover(&self, _core: &Core, _context: &Context) -> Result<()> {
-        unimplemented!()
-    }
-
-    /// What `smon` does for transactions (purge), a bit at a time; whether there was anything.
-    ///
-    /// # Errors
-    /// What storage says; stops the instance.
-    pub fn monitor_step(&self, _core: &Core, _context: &Context) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// Wakes everybody who waits for a row, so that they look at `core.health` and `core.gate` again (a shutdown gives
-    /// [`crate::EngineError::ShuttingDown`]). Called from any thread.
-    pub fn wake_all(&self) {}
-
-    /// Begins one: draws its id and a slot in an undo segment of the current undo tablespace.
-    ///
-    /// # Errors
-    /// No space in the undo tablespace.
-    pub fn begin(&self, _core: &Core, _context: &Context) -> Result<Transaction> {
-        unimplemented!()
-    }
-
-    /// Commits: writes the commit record, waits until it is durable, ends the transaction, wakes who waits for it.
-    ///
-    /// # Errors
-    /// As [`crate::redo::RedoLog::wait_durable`].
-    pub fn commit(&self, _core: &Core, _context: &Context, _transaction: Transaction) -> Result<()> {
-        unimplemented!()
-    }
-
-    /// Takes back everything since `mark`; the transaction goes on. Rows locked since then are free again.
-    ///
-    /// # Errors
-    /// What storage says; the transaction must then be rolled back as a whole.
-    pub fn rollback_to(
+    /// Notes in the slot that the transaction has ended. Returns the end of the redo record and the end number.
+    fn write_end(
         &self,
-        _core: &Core,
-        _context: &Context,
-        _transaction: &mut Transaction,
-        _mark: UndoMark,
-    ) -> Result<()> {
-        unimplemented!()
+        core: &Core,
+        context: &Context,
+        transaction: &Transaction,
+        state: State,
+    ) -> Result<(Lsn, u64)> {
+        const EDIT_BYTES: usize = 16 + 8;
+        let stream = transaction.stream();
+        let mut change = Change::begin(core, context, 1, EDIT_BYTES)?;
+        let header = change.page(stream.segment().header)?;
+        let end = self.shared.table().draw_end(transaction.xid);
+        undo_page::end(&mut Latched::new(&mut change, header), stream.slot, transaction.xid, state, end);
+        Ok((change.finish(), end))
     }
 
-    /// Takes back everything and ends the transaction.
-    ///
-    /// # Errors
-    /// What storage says; the transaction is then rolled back at the next open.
-    pub fn rollback(&self, _core: &Core, _context: &Context, _transaction: Transaction) -> Result<()> {
-        unimplemented!()
+    /// The transaction is active no longer. `how`: its end number and state, when it had begun on disk.
+    fn leave(&self, context: &Context, transaction: Transaction, how: Option<(u64, State)>) {
+        let xid = transaction.xid;
+        let (first, work) = (transaction.first, transaction.work);
+        let mut stream = transaction.into_stream();
+        let mut ended = None;
+        if let Some((end, state)) = how {
+            stream.previous_end = end;
+            let work = work && state == State::Committed;
+            // Whoever left nothing to purge and no page behind need not be remembered.
+            if work || first.page() != stream.tail {
+                ended = Some(Ended {
+                    xid,
+                    count: 0,
+                    segment: stream.segment().clone(),
+                    slot: stream.slot,
+                    first,
+                    tail: stream.tail,
+                    work,
+                });
+            }
+        }
+        self.shared.end(xid, Some(stream), ended);
+        context.slot.set_xid(0);
     }
 
-    /// A view of this moment for a statement of `own`. Registered until dropped, so that nothing it needs is purged.
-    pub fn view(&self, _own: Xid) -> ReadViewGuard {
-        unimplemented!()
+    /// A transaction that cannot end now is rolled back in the background.
+    fn give_up(&self, context: &Context, transaction: Transaction) {
+        let mut table = self.shared.table();
+        table.dead.push(transaction);
+        context.slot.set_xid(0);
+    }
+
+    /// A view of this moment for a statement of `own`, which sees all its own work, later one included. Registered until dropped, so
+    /// that nothing it needs is purged.
+    pub fn view(&self, own: Xid) -> ReadViewGuard {
+        self.view_before(own, u64::MAX)
+    }
+
+    /// A view of this moment that does not see what `own` does from now on: what a statement reads that also writes, so that it
+    /// never meets its own rows. For a session whose transaction has not begun, [`Transactions::view`] of none does the same.
+    pub fn statement_view(&self, own: &Transaction) -> ReadViewGuard {
+        self.view_before(own.xid, own.next_number())
+    }
+
+    fn view_before(&self, own: Xid, own_before: u64) -> ReadViewGuard {
+        let (view, ended) = self.shared.table().view(own, own_before);
+        ReadViewGuard { view, ended, shared: self.shared.clone() }
     }
 
     /// Whether it goes on.
-    pub fn is_active(&self, _xid: Xid) -> bool {
-        unimplemented!()
+    #[inline]
+    pub fn is_active(&self, xid: Xid) -> bool {
+        self.shared.is_active(xid)
     }
 
-    /// Waits until `holder` has ended (`enq: TX - row lock contention`).
-    ///
-    /// # Errors
-    /// [`crate::EngineError::Deadlock`]; with [`crate::Background::Inline`] [`crate::EngineError::RowLocked`] at once.
-    pub fn wait_for(&self, _core: &Core, _context: &Context, _waiter: Xid, _holder: Xid) -> Result<()> {
-        unimplemented!()
+    /// To be called when the segment `object` was dropped or truncated, while nobody can write to it: sessions forget the pages
+    /// of it into which they insert.
+    pub fn forget_insert_pages(&self, object: u32) {
+        self.claims.forget(object);
     }
 }
 
-/// A registered view.
-pub struct ReadViewGuard {
-    /// What may be seen.
-    pub view: ReadView,
+/// An undo record that is not what a row or a transaction says it is.
+fn damaged(core: &Core, at: UndoPtr, expected: &str) -> EngineError {
+    EngineError::CorruptBlock {
+        id: at.page(),
+        path: core.files.of(at.page()).1,
+        expected: format!("{expected} at byte {}", at.at()),
+        found: "something else".into(),
+    }
+}
+
+/// What an [`Undo`] is decoded from: a copy of the record at `at`, which must be one of `xid`.
+pub(crate) fn read_record(core: &Core, context: &Context, at: UndoPtr, xid: Xid) -> Result<Vec<u8>> {
+    let page = core.cache.read(core, context, at.page())?;
+    let is_undo = page[4] == crate::page::PageKind::Undo as u8;
+    let record = page.get(at.at()..undo_page::used(&page).min(page.len())).filter(|_| is_undo);
+    match record.and_then(|bytes| Some((bytes, record::decode_head(bytes)?))) {
+        Some((bytes, head)) if head.xid == xid => Ok(bytes[..head.length].to_vec()),
+        _ => Err(damaged(core, at, &format!("an undo record of transaction {}", xid.0))),
+    }
+}
+
+/// What a record says; `bytes` are those of [`read_record`].
+pub(crate) fn decode_record<'a>(core: &Core, at: UndoPtr, bytes: &'a [u8]) -> Result<(RecordHead, Undo<'a>)> {
+    record::decode(bytes).ok_or_else(|| damaged(core, at, "an undo record"))
 }
