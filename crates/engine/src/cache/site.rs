@@ -85,6 +85,7 @@ impl Site for Core {
         self.redo.checkpoint_wanted()
     }
     fn checkpoint_reached(&self, context: &Context, lsn: Lsn) -> Result<()> {
+        let lsn = self.redo.restart_point(lsn);
         self.control.update(context, |content| {
             content.checkpoint = lsn;
             Ok(())

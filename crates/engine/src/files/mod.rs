@@ -107,7 +107,7 @@ pub struct FileSet {
     /// A number is used once in a database's life, so a place is filled once and never emptied: readers need no lock.
     shelves: Box<[OnceLock<Box<Shelf>>]>,
     /// Redo files, all together.
-    pub log: FileStatistics,
+    pub log: Arc<FileStatistics>,
     /// Files without a row of their own.
     pub other: FileStatistics,
 }
@@ -116,14 +116,7 @@ impl FileSet {
     /// No files yet.
     pub fn new(storage: Arc<dyn Storage>, access: Access, block_bytes: u32) -> Self {
         let shelves = (0..=usize::from(u16::MAX) / SHELF).map(|_| OnceLock::new()).collect();
-        Self {
-            storage,
-            access,
-            block_bytes,
-            shelves,
-            log: FileStatistics::default(),
-            other: FileStatistics::default(),
-        }
+        Self { storage, access, block_bytes, shelves, log: Arc::default(), other: FileStatistics::default() }
     }
 
     /// Where the files are.

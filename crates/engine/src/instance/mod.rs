@@ -59,7 +59,7 @@ pub struct Foundation {
     /// Whether to go on.
     pub health: Arc<Health>,
     /// What the database consists of.
-    pub control: ControlFile,
+    pub control: Arc<ControlFile>,
     /// Open files.
     pub files: FileSet,
     /// What calls pass.

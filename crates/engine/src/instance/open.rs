@@ -147,7 +147,7 @@ pub(super) fn foundation(
         statistics: Statistics::new(),
         alert,
         health,
-        control,
+        control: Arc::new(control),
         files,
         gate: Gate::default(),
         lock: Mutex::new(Some(lock)),

@@ -49,8 +49,8 @@ impl Instance {
         core.transactions.recover(core, context)?;
         core.cache.checkpoint(core, context)?;
         core.processes.stop(Role::Checkpointer);
-        let end = core.redo.tail_lsn();
-        core.redo.wait_durable(core, context, end)?;
+        core.redo.wait_durable(core, context, core.redo.tail_lsn())?;
+        let end = core.redo.restart_lsn();
         core.control.update(context, |content| {
             content.checkpoint = end;
             content.state = State::Clean;

@@ -65,6 +65,8 @@ pub enum FileState {
     Online = 2,
     /// Being removed.
     Dropping = 3,
+    /// A write to it failed while another member of its redo group was written: it lacks redo, and is never read again.
+    Invalid = 4,
 }
 
 /// A data or temp file.
@@ -349,6 +351,7 @@ fn decode_state(r: &mut Reader<'_>) -> Option<FileState> {
         1 => Some(FileState::Creating),
         2 => Some(FileState::Online),
         3 => Some(FileState::Dropping),
+        4 => Some(FileState::Invalid),
         _ => None,
     }
 }
