@@ -25,6 +25,7 @@ pub use key::{decode_key, encode_key, encode_value, key_range};
 
 use crate::instance::Core;
 use crate::space::Segment;
+use crate::statistics::Statistic;
 use crate::transaction::Transaction;
 use crate::value::RowId;
 use crate::{Context, Result};
@@ -60,7 +61,7 @@ pub fn build(
     segment: &Segment,
     entries: &mut dyn Iterator<Item = Result<(Vec<u8>, RowId)>>,
 ) -> Result<u64> {
-    let block_bytes = core.cache.read(core, context, segment.header)?.len();
+    let block_bytes = core.files.block_bytes() as usize;
     build::build(&Live::new(core, context, segment), block_bytes, entries)
 }
 
@@ -115,6 +116,7 @@ pub fn remove(core: &Core, context: &Context, segment: &Segment, key: &[u8], row
 /// # Errors
 /// What storage says.
 pub fn entries_with_key(core: &Core, context: &Context, segment: &Segment, key: &[u8]) -> Result<Vec<RowId>> {
+    context.count(Statistic::IndexFetchByKey, 1);
     scan::rows_with_key(&Live::new(core, context, segment), key)
 }
 
@@ -131,12 +133,13 @@ pub fn check(core: &Core, context: &Context, segment: &Segment) -> Result<Struct
 pub struct RangeScan {
     segment: Segment,
     cursor: Cursor,
+    begun: bool,
 }
 
 impl RangeScan {
     /// From and to, in encoded keys; [`key_range`] makes them from leading values.
     pub fn new(segment: &Segment, from: Bound<Vec<u8>>, to: Bound<Vec<u8>>, descending: bool) -> Self {
-        Self { segment: *segment, cursor: Cursor::new(from, to, descending) }
+        Self { segment: *segment, cursor: Cursor::new(from, to, descending), begun: false }
     }
 
     /// The next entry.
@@ -152,6 +155,9 @@ impl RangeScan {
     /// # Errors
     /// What storage says.
     pub fn next_ref(&mut self, core: &Core, context: &Context) -> Result<Option<(&[u8], RowId)>> {
+        if !std::mem::replace(&mut self.begun, true) {
+            context.count(Statistic::IndexScans, 1);
+        }
         self.cursor.next(&Live::new(core, context, &self.segment))
     }
 }

@@ -8,6 +8,7 @@ use crate::change::{Change, Handle};
 use crate::instance::Core;
 use crate::page::{self, Lsn, PageId, PageKind};
 use crate::space::Segment;
+use crate::statistics::Statistic;
 use crate::transaction::{Transaction, Undo, UndoPages};
 use crate::value::RowId;
 use crate::{Context, EngineError, Result};
@@ -43,6 +44,8 @@ pub(super) trait Pages {
     fn allocate(&self) -> Result<PageId>;
     /// Gives a page back; call it without a latch.
     fn free(&self, id: PageId) -> Result<()>;
+    /// Counts something that happened.
+    fn count(&self, statistic: Statistic);
     /// The error of a page that is not what the tree led to.
     fn corrupt(&self, id: PageId, expected: String, found: String) -> EngineError;
 }
@@ -158,6 +161,9 @@ impl<'a> Pages for Live<'a> {
     }
     fn free(&self, id: PageId) -> Result<()> {
         self.core.space.free_page(self.core, self.context, self.segment, id)
+    }
+    fn count(&self, statistic: Statistic) {
+        self.context.count(statistic, 1);
     }
     fn corrupt(&self, id: PageId, expected: String, found: String) -> EngineError {
         let (_, path) = self.core.files.of(id);

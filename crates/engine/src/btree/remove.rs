@@ -39,7 +39,7 @@ pub(super) fn remove<P: Pages>(pages: &P, key: &[u8], row: RowId) -> Result<()> 
 /// both exclusively.
 fn unlink<P: Pages>(pages: &P, position: Position<'_>) -> Result<()> {
     let Some(level) = empty_levels(pages, position)? else { return Ok(()) };
-    let mut change = pages.begin(1 + usize::from(level), REMOVE_BYTES)?;
+    let mut change = pages.begin(1, REMOVE_BYTES)?;
     let path = latch(pages, &mut change, position, level, |_, _| {})?;
     if !leads_nowhere(&change, &path, level) {
         return Ok(());

@@ -16,6 +16,7 @@ use super::pages::{Edit, Pages, edit, expect_node};
 use crate::Result;
 use crate::change::Handle;
 use crate::page::{PageId, PageKind};
+use crate::statistics::Statistic;
 
 /// What has to be done so that an entry fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +86,11 @@ fn attempt<P: Pages>(pages: &P, position: Position<'_>, spare: &mut Vec<PageId>)
     split_levels(&mut change, &path, &fresh, splits, &points);
     change.finish();
     spare.drain(..needed);
+    pages.count(Statistic::LeafNodeSplits);
+    if points[0] == SplitPoint::Right {
+        pages.count(Statistic::LeafNode9010Splits);
+    }
+    (1..splits).for_each(|_| pages.count(Statistic::BranchNodeSplits));
     Ok(true)
 }
 

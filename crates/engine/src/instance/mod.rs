@@ -30,6 +30,7 @@ use crate::files::FileSet;
 use crate::files::control::ControlFile;
 use crate::parameter::Parameters;
 use crate::redo::RedoLog;
+use crate::sort::TempSpace;
 use crate::space::Space;
 use crate::statistics::Statistics;
 use crate::transaction::Transactions;
@@ -95,6 +96,8 @@ pub struct Core {
     pub space: Space,
     /// Undo, locks, views.
     pub transactions: Transactions,
+    /// Space for sorts.
+    pub temp: TempSpace,
     /// Background processes.
     pub processes: Processes,
 }
@@ -113,7 +116,8 @@ impl Core {
         let space = Space::new(&foundation)?;
         let transactions = Transactions::new(&foundation)?;
         let processes = Processes::default();
-        let core = Arc::new(Self { foundation, cache, redo, space, transactions, processes });
+        let temp = TempSpace::default();
+        let core = Arc::new(Self { foundation, cache, redo, space, transactions, temp, processes });
         core.health.watch_over(&core);
         Ok(core)
     }

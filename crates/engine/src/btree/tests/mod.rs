@@ -8,6 +8,7 @@ use super::node;
 use super::pages::{Edit, Pages};
 use crate::change::Handle;
 use crate::page::{self, Lsn, PageId, PageKind};
+use crate::statistics::Statistic;
 use crate::value::RowId;
 use crate::{EngineError, Result};
 use parking_lot::lock_api::{ArcRwLockReadGuard, ArcRwLockWriteGuard};
@@ -304,6 +305,7 @@ impl Pages for Arc<Store> {
         self.unused.lock().push(id);
         Ok(())
     }
+    fn count(&self, _: Statistic) {}
     fn corrupt(&self, id: PageId, expected: String, found: String) -> EngineError {
         EngineError::CorruptBlock { id, path: "/store".into(), expected, found }
     }
