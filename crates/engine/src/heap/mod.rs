@@ -20,6 +20,8 @@ mod read;
 mod scan;
 mod take_back;
 mod target;
+#[cfg(test)]
+mod tests;
 
 pub use change::{delete, lock, update};
 pub use insert::insert;

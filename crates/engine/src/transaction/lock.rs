@@ -29,7 +29,7 @@ impl Waiters {
 
 impl Table {
     /// Whether `waiter` would wait for itself if it waited for `holder`.
-    fn closes_circle(&self, waiter: Xid, holder: Xid) -> bool {
+    pub(super) fn closes_circle(&self, waiter: Xid, holder: Xid) -> bool {
         let mut at = holder;
         while let Some(next) = self.find(at).and_then(|active| active.waits_for) {
             if next == waiter {

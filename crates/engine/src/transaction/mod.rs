@@ -26,6 +26,8 @@ mod rollback;
 mod segment;
 mod stream;
 mod table;
+#[cfg(test)]
+mod tests;
 pub(crate) mod undo_page;
 mod view;
 

@@ -1,0 +1,3 @@
+//! Tests of heap pages against plain byte arrays.
+
+mod layout;

@@ -1,0 +1,3 @@
+//! Tests of what transactions know in memory.
+
+mod table;
