@@ -85,12 +85,12 @@ fn step(
                 model.active.insert(xid, None);
             }
         }
-        7 => {
+        7 if model.views.len() < 4 => {
             let own = some_active(rng, model).unwrap_or_default();
             let (view, noted) = shared.table().view(own, u64::MAX);
             model.views.push(View { view, noted, ended: model.ended.clone(), own });
         }
-        8 => {
+        7 | 8 => {
             if !model.views.is_empty() {
                 let at = any(rng, model.views.len());
                 let view = model.views.swap_remove(at);
