@@ -63,7 +63,13 @@ pub enum EngineError {
         /// Who holds it.
         blocker: u32,
     },
-    /// The row changed or vanished since the statement's read view, or the address is no row.
+    /// What the statement was about to change was changed by a transaction that has committed since it began, or an index was made
+    /// meanwhile. The statement was rolled back and has ended; run it again, it will see the change.
+    #[error(
+        "another transaction has changed the row since the statement began; the statement was rolled back, run it again"
+    )]
+    StatementRestart,
+    /// The address is no row.
     #[error("no row at {0}")]
     NoSuchRow(crate::value::RowId),
     /// A table, index, tablespace, group … that is not there.

@@ -34,7 +34,8 @@ pub use context::{Background, Context, Environment};
 pub use error::EngineError;
 pub use instance::{Applied, Core, Foundation, Instance, InstanceConfig, Placement, Shutdown};
 pub use page::{Lsn, PageId};
-pub use session::Session;
+pub use session::{AlterSystem, Cursor, Savepoint, Scan, SegmentRow, Session};
+pub use space::{Column, ColumnKind, Index, IndexDef, Table, TableDef};
 pub use value::{Row, RowId, Value};
 
 /// What every act of the engine returns.

@@ -130,6 +130,7 @@ impl Core {
         self.redo.wake_all();
         self.cache.wake_all();
         self.transactions.wake_all();
+        self.space.wake_all();
     }
 }
 

@@ -39,7 +39,7 @@ impl Instance {
 
     /// 1. the gate is closed: nobody changes anything any more.
     /// 2. the system monitor stops: it is the last that makes redo of its own accord.
-    /// 3. what sessions left unfinished is rolled back.
+    /// 3. what sessions left unfinished is rolled back, and what is known about room in segments is written down.
     /// 4. everything is written. The checkpointer stops after it, so that nobody moves the checkpoint behind our back.
     /// 5. the control file says `clean`, with the checkpoint at the end of redo: the next open has nothing to read.
     ///    Before 4 this would lose what only memory had.
@@ -47,6 +47,7 @@ impl Instance {
         let core = &self.core;
         core.processes.stop(Role::SystemMonitor);
         core.transactions.recover(core, context)?;
+        core.space.write_hints(core, context)?;
         core.cache.checkpoint(core, context)?;
         core.processes.stop(Role::Checkpointer);
         core.redo.wait_durable(core, context, core.redo.tail_lsn())?;

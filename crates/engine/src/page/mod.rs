@@ -78,6 +78,8 @@ pub enum PageKind {
     Temp = 9,
     /// How full the pages of a segment are.
     FreeSpace = 10,
+    /// Next object number, and segments that DDL is at work on.
+    Dictionary = 11,
 }
 
 /// Reads numbers out of a page.
@@ -113,6 +115,7 @@ pub fn kind(page: &[u8]) -> Option<PageKind> {
         Undo,
         Temp,
         FreeSpace,
+        Dictionary,
     ]
     .into_iter()
     .find(|k| *k as u8 == page[4])
