@@ -7,6 +7,7 @@ use super::page::{self, DELETED, FIRST, FORWARD, Forward, OF_VERSION, RowHeader,
 use super::{damaged, malformed};
 use crate::instance::Core;
 use crate::row;
+use crate::statistics::Statistic;
 use crate::transaction::{ReadView, Sight, Undo, UndoPtr, Xid, decode_record, read_record};
 use crate::value::{Row, RowId};
 use crate::{Context, Result};
@@ -110,6 +111,7 @@ pub(super) fn newest_version(core: &Core, context: &Context, row: RowId) -> Resu
             Some(Piece::Plain(version)) => return Ok(Some(version)),
             Some(Piece::Forward(header, forward)) => (header, forward),
         };
+        context.count(Statistic::TableFetchContinuedRow, 1);
         let page = core.cache.read(core, context, forward.target.page)?;
         // Another stamp: the content moved on after the home page was released. Look again.
         if let Some(content) = forward.content(&page, row) {
@@ -123,6 +125,7 @@ pub(super) fn newest_version(core: &Core, context: &Context, row: RowId) -> Resu
 pub(super) fn step_back(core: &Core, context: &Context, row: RowId, version: &mut Version) -> Result<()> {
     let at = UndoPtr(version.header.undo);
     let bytes = read_record(core, context, at, version.header.xid)?;
+    context.count(Statistic::ConsistentChanges, 1);
     let mismatch =
         || damaged(core, at.page(), format!("at byte {} the version before that of {row}", at.at()));
     match decode_record(core, at, &bytes)?.1 {

@@ -119,10 +119,7 @@ impl Transactions {
     /// [`EngineError::Invalid`] when there is no undo tablespace, or all its slots are taken.
     pub fn begin(&self, _core: &Core, context: &Context) -> Result<Transaction> {
         match self.shared.begin(context.session) {
-            Some((xid, stream)) => {
-                context.slot.set_xid(xid.0);
-                Ok(Transaction::new(xid, stream))
-            }
+            Some((xid, stream)) => Ok(Transaction::new(xid, stream)),
             None => Err(EngineError::Invalid(
                 "no slot for a new transaction in the undo tablespace; end other transactions, or switch to another with ALTER SYSTEM SET undo_tablespace"
                     .into(),
@@ -148,12 +145,11 @@ impl Transactions {
         let (lsn, end) = match self.write_end(core, context, &transaction, State::Committed) {
             Ok(done) => done,
             Err(error) => {
-                self.give_up(context, transaction);
+                self.give_up(transaction);
                 return Err(error);
             }
         };
         core.redo.wait_durable(core, context, lsn)?;
-        context.count(Statistic::UserCommits, 1);
         self.leave(context, transaction, Some((end, State::Committed)));
         Ok(())
     }
@@ -179,6 +175,7 @@ impl Transactions {
     fn leave(&self, context: &Context, transaction: Transaction, how: Option<(u64, State)>) {
         let xid = transaction.xid;
         let (first, work) = (transaction.first, transaction.work);
+        context.count(Statistic::UndoChangeVectorSize, transaction.undo_bytes);
         let mut stream = transaction.into_stream();
         let mut ended = None;
         if let Some((end, state)) = how {
@@ -198,14 +195,11 @@ impl Transactions {
             }
         }
         self.shared.end(xid, Some(stream), ended);
-        context.slot.set_xid(0);
     }
 
     /// A transaction that cannot end now is rolled back in the background.
-    fn give_up(&self, context: &Context, transaction: Transaction) {
-        let mut table = self.shared.table();
-        table.dead.push(transaction);
-        context.slot.set_xid(0);
+    fn give_up(&self, transaction: Transaction) {
+        self.shared.table().dead.push(transaction);
     }
 
     /// A view of this moment for a statement of `own`, which sees all its own work, later one included. Registered until dropped, so

@@ -50,7 +50,7 @@ impl Transactions {
                 Ok(())
             }
             Err(error) => {
-                self.give_up(context, transaction);
+                self.give_up(transaction);
                 Err(error)
             }
         }

@@ -72,6 +72,8 @@ pub struct Transaction {
     next_number: u64,
     /// Whether purge has something to do when it has committed.
     pub(super) work: bool,
+    /// Bytes of its records.
+    pub(super) undo_bytes: u64,
 }
 
 /// The pages of a change that an undo record goes to, latched by [`Transaction::latch`].
@@ -92,12 +94,12 @@ impl Transaction {
 
     /// One that has written nothing yet.
     pub(super) fn new(xid: Xid, stream: Stream) -> Self {
-        Self { xid, stream, last: UndoPtr(0), first: UndoPtr(0), next_number: 1, work: false }
+        Self { xid, stream, last: UndoPtr(0), first: UndoPtr(0), next_number: 1, work: false, undo_bytes: 0 }
     }
 
     /// One that recovery found: its records from `first` to `last`.
     pub(super) fn found(xid: Xid, stream: Stream, first: UndoPtr, last: UndoPtr) -> Self {
-        Self { xid, stream, last, first, next_number: u64::MAX, work: false }
+        Self { xid, stream, last, first, next_number: u64::MAX, work: false, undo_bytes: 0 }
     }
 
     /// Bytes of edits that an undo record of at most `bytes` adds to a change: the record, where the page's records end, and
@@ -152,6 +154,7 @@ impl Transaction {
         assert!(at + stream.record.len() <= page_bytes, "room for {undo:?} was not reserved");
         undo_page::append(&mut Latched::new(change, pages.page), at, &stream.record);
         stream.used += stream.record.len();
+        self.undo_bytes += stream.record.len() as u64;
         let record = UndoPtr::new(stream.tail, at);
         if let Some(header) = pages.header {
             undo_page::begin(&mut Latched::new(change, header), stream.slot, self.xid);
