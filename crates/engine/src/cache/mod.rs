@@ -50,7 +50,7 @@ const PREFETCH_DEPTH: u32 = 32;
 /// Neighbours are written together up to so many bytes.
 const WRITE_BYTES_MAX: usize = 128 << 10;
 /// Name of the doublewrite file in the database's directory.
-const DOUBLEWRITE_NAME: &str = "doublewrite.dbf";
+pub(crate) const DOUBLEWRITE_NAME: &str = "doublewrite.dbf";
 /// Fewer frames than this, and a few sessions that split an index would use them all up.
 const FRAMES_MIN: usize = 16;
 

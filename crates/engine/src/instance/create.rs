@@ -129,7 +129,8 @@ fn make_way(storage: &dyn Storage, config: &InstanceConfig, content: &Content) -
     }
     let redo = config.redo_paths(storage);
     let files = content.files.iter().map(|file| &file.path);
-    match files.chain(&content.copies).chain(&redo).find(|path| is_taken(storage, path)) {
+    let other = [config.directory.join(cache::DOUBLEWRITE_NAME)];
+    match files.chain(&content.copies).chain(&redo).chain(&other).find(|path| is_taken(storage, path)) {
         Some(path) => Err(EngineError::Exists { kind: "file", name: path.display().to_string() }),
         None => Ok(()),
     }
@@ -150,6 +151,7 @@ fn clean_up(storage: &dyn Storage, config: &InstanceConfig, planned: &Content) -
     let known = control::peek(storage, &first)?;
     let content = known.as_ref().unwrap_or(planned);
     if known.is_some() {
+        remove_if_there(storage, &config.directory.join(cache::DOUBLEWRITE_NAME))?;
         for file in content.files.iter().filter(|file| is_blank_or_ours(storage, file, content)) {
             remove_if_there(storage, &file.path)?;
         }

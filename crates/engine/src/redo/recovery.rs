@@ -6,7 +6,7 @@
 //!
 //! A batch is applied in this order:
 //!   1. the durable LSN moves to its end: it was read from disk, so database writers may write its pages;
-//!   2. its pages are changed, each marked dirty since the batch's start;
+//!   2. its pages are changed, each marked dirty (`RedoLog::apply` says since when);
 //!   3. the restart position moves to its end. Before 2, a checkpoint could claim the batch while its pages are still old.
 //!
 //! A second crash at any moment begins again at the last checkpoint: a page is changed only by records beyond its LSN, and a
@@ -174,7 +174,11 @@ impl RedoLog {
             }
             recovered.pages_read += reads.len() as u64;
             for run in together {
-                recovered.pages_changed += u64::from(apply_run(run, batch.start, pages)?);
+                // A page that its image or format makes anew is dirty since this batch, which has it. One that was written
+                // after an earlier batch and read again is not: its image lies further back, and should the next write tear it,
+                // recovery must find that image. So the checkpoint stays where this recovery began until the page is written.
+                let since = if run[0].2.is_whole() { batch.start } else { recovered.from };
+                recovered.pages_changed += u64::from(apply_run(run, since, pages)?);
             }
         }
         Ok(())

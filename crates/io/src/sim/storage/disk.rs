@@ -133,17 +133,32 @@ impl Disk for SimDisk {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Outcome {
-        if let Some(errno) = self.refusal(buffer.as_ptr(), buffer.len(), offset, self.access.read) {
+        self.read_vectored_at(&mut [buffer], offset)
+    }
+
+    /// One call, whatever the number of pieces; each of them has to be aligned.
+    fn read_vectored_at(&self, pieces: &mut [&mut [u8]], offset: u64) -> Outcome {
+        let refusals = pieces.iter().map(|p| self.refusal(p.as_ptr(), p.len(), offset, self.access.read));
+        if let Some(errno) = refusals.flatten().next() {
             return Outcome::Errno(errno);
         }
-        let wanted = buffer.len();
+        let wanted = pieces.iter().map(|piece| piece.len()).sum();
         let part = match self.begin(Call::Read, offset, wanted, None) {
             Err(outcome) => return outcome,
             Ok(None) => wanted,
             Ok(Some(Trouble::Short(bytes))) => wanted.min(bytes as usize),
             Ok(Some(Trouble::Errno(errno))) => return Outcome::Errno(errno),
         };
-        let done = self.shared.state().files[self.file].now.read(&mut buffer[..part], offset);
+        let state = self.shared.state();
+        let mut done = 0;
+        for piece in pieces {
+            let length = piece.len().min(part - done);
+            let read = state.files[self.file].now.read(&mut piece[..length], offset + done as u64);
+            done += read;
+            if read < length {
+                break;
+            }
+        }
         Outcome::from_result(done as i64, wanted as u32)
     }
 

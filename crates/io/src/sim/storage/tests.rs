@@ -270,6 +270,10 @@ fn direct_files_want_alignment_and_access_is_kept() {
     assert_eq!(disk.write_at(&buffer[..512], 100), Outcome::Errno(libc::EINVAL));
     assert_eq!(disk.read_at(&mut buffer[1..513], 0), Outcome::Errno(libc::EINVAL));
     assert_eq!(disk.write_at(&buffer[..100], 0), Outcome::Errno(libc::EINVAL));
+    let pieces = buffer.split_at_mut(512);
+    assert!(disk.read_vectored_at(&mut [pieces.0, pieces.1], 0).is_full());
+    let (a, b) = buffer[..512].split_at_mut(100);
+    assert_eq!(disk.read_vectored_at(&mut [a, b], 0), Outcome::Errno(libc::EINVAL));
     let reader = storage.open(path, Access { write: false, ..access(false) }).unwrap();
     assert_eq!(reader.write_at(&[1], 0), Outcome::Errno(libc::EBADF));
     storage.damage(path, 512, &[9]);

@@ -1,0 +1,176 @@
+//! Files and parameters of a database in use: tablespaces come, grow and go; parameters stay.
+
+use crate::machine::{KIB, alert, create, create_table, ids, open, row, storage};
+use engine::files::admin::{FileSpec, Growth};
+use engine::files::control::TablespaceKind;
+use engine::parameter::{Parameter, Scope};
+use engine::{Applied, Instance, Shutdown};
+use io::Storage;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use units::Seed;
+use waits::SessionKind;
+
+fn spec(name: &str, bytes: u64, next_bytes: u64, max_bytes: u64) -> FileSpec {
+    FileSpec { path: Path::new("/db").join(name), bytes, next_bytes, max_bytes }
+}
+
+fn names(instance: &Instance) -> Vec<String> {
+    instance.tablespace().into_iter().map(|row| row.name).collect()
+}
+
+#[test]
+fn a_tablespace_comes_and_goes() {
+    let storage = storage();
+    let instance = create(&storage);
+    let core = &instance.core;
+    let context = core.context(SessionKind::Foreground, "test").unwrap();
+    let permanent = TablespaceKind::Permanent;
+    let files = [spec("a1.dbf", 256 * KIB, 0, 0), spec("a2.dbf", 256 * KIB, 0, 0)];
+    core.create_tablespace(&context, "archive", permanent, &files).unwrap();
+    core.add_file(&context, "Archive", &spec("a3.dbf", 200 * KIB, 0, 0)).unwrap();
+    let refusals = [
+        core.create_tablespace(&context, "ARCHIVE", permanent, &[spec("b.dbf", 1, 0, 0)]).unwrap_err(),
+        core.create_tablespace(&context, "b", permanent, &[]).unwrap_err(),
+        core.create_tablespace(&context, "b", permanent, &files[..1]).unwrap_err(),
+        core.add_file(&context, "nowhere", &spec("b.dbf", 1, 0, 0)).unwrap_err(),
+        core.drop_tablespace(&context, "system").unwrap_err(),
+    ];
+    let words = ["exists already", "needs a file", "a1.dbf exists already", "there are SYSTEM", "catalog"];
+    for (refusal, words) in refusals.iter().zip(words) {
+        assert!(refusal.to_string().contains(words), "{refusal}");
+    }
+    assert_eq!(names(&instance), ["SYSTEM", "UNDO", "TEMP", "USERS", "ARCHIVE"]);
+    assert_eq!(instance.datafile().iter().filter(|file| file.tablespace == 4).count(), 3);
+    instance.shutdown(Shutdown::Abort).unwrap();
+
+    let instance = open(&storage);
+    assert_eq!(names(&instance).len(), 5);
+    let context = instance.core.context(SessionKind::Foreground, "test").unwrap();
+    instance.core.drop_tablespace(&context, "archive").unwrap();
+    assert_eq!(names(&instance).len(), 4);
+    assert!(!storage.exists(Path::new("/db/a1.dbf")) && !storage.exists(Path::new("/db/a3.dbf")));
+    instance.shutdown(Shutdown::Immediate).unwrap();
+    assert_eq!(names(&open(&storage)).len(), 4);
+}
+
+/// A tablespace is made and another dropped while the power may go at any call: each is there with all its files, or gone
+/// with all of them.
+#[test]
+fn half_a_tablespace_is_never_left() {
+    let storage = storage();
+    let instance = create(&storage);
+    let forks = Arc::new(Mutex::new(Vec::new()));
+    let keep = forks.clone();
+    {
+        let core = &instance.core;
+        let context = core.context(SessionKind::Foreground, "test").unwrap();
+        let permanent = TablespaceKind::Permanent;
+        core.create_tablespace(&context, "old", permanent, &[spec("old.dbf", 256 * KIB, 0, 0)]).unwrap();
+        storage.on_call(Some(Arc::new(move |storage, info| {
+            keep.lock().unwrap().push((info.number, storage.fork()));
+        })));
+        let files = [spec("new1.dbf", 256 * KIB, 0, 0), spec("new2.dbf", 256 * KIB, 0, 0)];
+        core.create_tablespace(&context, "new", permanent, &files).unwrap();
+        core.drop_tablespace(&context, "old").unwrap();
+        storage.on_call(None);
+    }
+    drop(instance);
+    let mut seen = std::collections::BTreeSet::new();
+    for (number, fork) in std::mem::take(&mut *forks.lock().unwrap()) {
+        fork.crash(Seed(number));
+        let instance = open(&fork);
+        let names = names(&instance);
+        for (name, files) in [("NEW", ["new1.dbf", "new2.dbf"].as_slice()), ("OLD", &["old.dbf"])] {
+            let there = names.iter().any(|other| other == name);
+            for file in files {
+                assert_eq!(fork.exists(&Path::new("/db").join(file)), there, "call {number}: {name} {file}");
+            }
+        }
+        seen.insert(names.len());
+        if names.len() == 4 {
+            let context = instance.core.context(SessionKind::Foreground, "test").unwrap();
+            let again = [spec("new1.dbf", 256 * KIB, 0, 0)];
+            instance.core.create_tablespace(&context, "new", TablespaceKind::Permanent, &again).unwrap();
+        }
+        instance.shutdown(Shutdown::Immediate).unwrap();
+    }
+    assert!(seen.contains(&5) && seen.contains(&6), "{seen:?}");
+}
+
+#[test]
+fn a_file_grows_to_its_limit_and_no_further_than_the_disk() {
+    let storage = storage();
+    let instance = create(&storage);
+    let core = &instance.core;
+    let context = core.context(SessionKind::Foreground, "test").unwrap();
+    let files = [spec("a.dbf", 256 * KIB, 128 * KIB, 640 * KIB)];
+    core.create_tablespace(&context, "a", TablespaceKind::Permanent, &files).unwrap();
+    let number = instance.datafile().last().unwrap().number;
+    let grow = |blocks| core.grow_file(&context, number, blocks).unwrap();
+    assert_eq!(grow(10), Growth::Grown(64), "large enough already");
+    assert_eq!(grow(65), Growth::Grown(96), "by its step");
+    storage.set_capacity(Some(0));
+    assert!(matches!(grow(97), Growth::Stuck(why) if why.contains("no space")));
+    storage.set_capacity(None);
+    assert_eq!(grow(150), Growth::Grown(150), "more than a step");
+    assert_eq!(grow(151), Growth::Grown(160), "its limit");
+    assert!(matches!(grow(161), Growth::Stuck(why) if why.contains("limit of 640 KiB")));
+    instance.shutdown(Shutdown::Abort).unwrap();
+    let instance = open(&storage);
+    assert_eq!(instance.datafile().last().unwrap().blocks, 160);
+}
+
+/// Twice as many rows as the first file of USERS can hold.
+#[test]
+fn a_table_outgrows_its_first_file() {
+    let storage = storage();
+    let instance = create(&storage);
+    let mut session = instance.session("test").unwrap();
+    create_table(&mut session, "t");
+    let table = session.table("t").unwrap();
+    let text = "x".repeat(500);
+    for id in 0..1000 {
+        session.insert(&table, &row(id, &text)).unwrap();
+    }
+    session.commit().unwrap();
+    let bytes = instance.datafile().iter().find(|file| file.name.ends_with("users01.dbf")).unwrap().bytes;
+    assert!(bytes > 500 * 1000, "{bytes}");
+    instance.shutdown(Shutdown::Abort).unwrap();
+    let instance = open(&storage);
+    let mut session = instance.session("test").unwrap();
+    assert_eq!(ids(&mut session, "t"), (0..1000).collect::<Vec<_>>());
+}
+
+#[test]
+fn parameters_are_kept_as_asked() {
+    let storage = storage();
+    let instance = create(&storage);
+    let core = &instance.core;
+    let context = core.context(SessionKind::Foreground, "test").unwrap();
+    let set = |name, value, scope| core.set_parameter(&context, name, value, scope);
+    assert_eq!(set("commit_wait", "nowait", None).unwrap(), Applied::Now);
+    assert_eq!(set("commit_logging", "batch", Some(Scope::Memory)).unwrap(), Applied::Now);
+    assert_eq!(set("db_cache_size", "1m", None).unwrap(), Applied::AtNextStart);
+    assert_eq!(set("sort_area_size", "1m", Some(Scope::Spfile)).unwrap(), Applied::AtNextStart);
+    for (name, value, scope, words) in [
+        ("db_cache_size", "2m", Some(Scope::Memory), "SCOPE = SPFILE"),
+        ("db_block_size", "8k", None, "when the database is created"),
+        ("undo_tablespace", "users", None, "no undo tablespace"),
+        ("undo_tablespace", "undo9", None, "CREATE UNDO TABLESPACE"),
+        ("comit_wait", "wait", None, "did you mean commit_wait?"),
+    ] {
+        let error = set(name, value, scope).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    assert_eq!(core.parameters.choice(Parameter::CommitWait), "nowait");
+    assert_eq!(core.parameters.number(Parameter::CacheSize), 512 * KIB);
+    instance.shutdown(Shutdown::Immediate).unwrap();
+    let instance = open(&storage);
+    let parameters = &instance.core.parameters;
+    assert_eq!(parameters.choice(Parameter::CommitWait), "nowait");
+    assert_eq!(parameters.choice(Parameter::CommitLogging), "immediate");
+    assert_eq!(parameters.number(Parameter::CacheSize), 1024 * KIB);
+    assert_eq!(parameters.number(Parameter::SortAreaSize), 1024 * KIB);
+    assert!(alert(&storage).contains("ALTER SYSTEM SET db_cache_size"));
+}

@@ -1,0 +1,9 @@
+//! The life of a database, through the public API alone: made, used, stopped, crashed, opened again; on simulated storage
+//! and on a real directory.
+
+mod accounts;
+mod birth;
+mod crash;
+mod files;
+mod machine;
+mod real;
