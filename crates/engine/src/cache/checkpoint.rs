@@ -20,7 +20,6 @@ use crate::instance::process::{Process, Role};
 use crate::page::{Lsn, PageId};
 use crate::statistics::Statistic;
 use crate::{Context, EngineError, Result};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use units::Nanos;
 use waits::Event;
@@ -46,7 +45,7 @@ impl BufferCache {
     /// What the control file met.
     pub fn checkpoint_step(&self, core: &dyn Site, context: &Context) -> Result<bool> {
         core.alive()?;
-        let target_bytes = self.checkpoint_target.load(Ordering::Relaxed);
+        let target_bytes = core.checkpoint_target_bytes();
         let wanted = core.checkpoint_wanted();
         let reached = self.checkpoint_lsn(core);
         let target = Lsn(core.redo_tail().0.saturating_sub(target_bytes)).max(wanted.unwrap_or_default());
@@ -100,11 +99,6 @@ impl BufferCache {
         *noted = reached;
         context.count(Statistic::BackgroundCheckpointsCompleted, 1);
         Ok(true)
-    }
-
-    /// Bytes of redo between the checkpoint and the end of the redo that are aimed at (`fast_start_redo_target`).
-    pub fn set_checkpoint_target(&self, bytes: u64) {
-        self.checkpoint_target.store(bytes, Ordering::Relaxed);
     }
 
     /// Writes all dirty pages of an object (or of all, with `None`) that were dirty at the call, and waits: what a direct path

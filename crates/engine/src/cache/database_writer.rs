@@ -186,7 +186,7 @@ impl BufferCache {
     /// Dirty frames that the clock hand comes to next: the cold ones; all of them where none is cold.
     fn ahead_of_hand(&self) -> Vec<u32> {
         let count = self.frames.count();
-        let hand = self.clock.hand(count);
+        let hand = self.clock.hand();
         let dirty = |ahead: usize| {
             let index = ((hand + ahead) % count) as u32;
             let frame = self.frames.at(index);
@@ -293,12 +293,12 @@ impl BufferCache {
             let request = Request { file, offset: self.offset(first), bytes, action: Action::Write };
             queue.queue.stage(slot as u32, request);
         }
-        self.write_home(site, context, queue, batch).or_else(|error| {
+        self.write_home(site, context, queue, batch).map_err(|error| {
             // The queue itself broke, or a file can no longer be trusted. What is in flight may land at any time, so
             // trying again could put an old page over a newer one.
             site.alert(&format!("database writer {number}: {error}"));
             site.crash(&format!("database writer {number} cannot go on: {error}"));
-            Err(site.alive().err().unwrap_or(error))
+            site.alive().err().unwrap_or(error)
         })
     }
 
@@ -325,6 +325,10 @@ impl BufferCache {
         let requests = batch.slots.len() as u64;
         let mut report = Report::default();
         let mut done: Vec<Completion> = Vec::with_capacity(batch.slots.len());
+        let (_, file) = queue.file(batch.slots[0][0].id).expect("looked up before it was copied");
+        let file = file.clone();
+        // One request at a time then, so all of the batch goes to this file.
+        let _turn = self.mode.one_writer_per_file().then(|| file.writer.lock());
         let begun = clock.now();
         let wait = context.slot.enter(Event::DbFileParallelWrite, requests, 0, 0);
         queue.queue.submit()?;

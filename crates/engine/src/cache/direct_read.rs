@@ -61,7 +61,7 @@ impl DirectRead {
     /// When no queue can be opened.
     pub fn open(core: &dyn Site, context: &Context, runs: Vec<(PageId, u32)>) -> Result<Self> {
         let cache = core.cache();
-        let pool = cache.direct_pool();
+        let pool = cache.direct_pool(core);
         let queue = pool.borrow(core, context.session)?;
         Ok(Self {
             free: (0..queue.queue.depth()).rev().collect(),

@@ -51,6 +51,7 @@ impl Deref for PageRead {
 struct Duty(Option<(Arc<Frames>, u32)>);
 
 impl Drop for Duty {
+    #[inline]
     fn drop(&mut self) {
         if let Some((frames, index)) = self.0.take() {
             frames.release(index);

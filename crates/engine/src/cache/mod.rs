@@ -41,7 +41,6 @@ use parking_lot::{Mutex, RwLock};
 use queues::QueuePool;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use victim::Clock;
 use writers::Writers;
 
@@ -94,16 +93,10 @@ pub struct CacheConfig {
     pub writers: u32,
     /// Requests in flight of one database writer.
     pub writes_max: u32,
-    /// `db_file_multiblock_read_count`.
-    pub multiblock_read_count: u32,
-    /// Requests in flight of one direct path read.
-    pub direct_read_depth: u32,
     /// `torn_page_protection`.
     pub torn_page_protection: TornPageProtection,
     /// Where the doublewrite file is, or is to be made; needed for [`TornPageProtection::Doublewrite`].
     pub doublewrite: Option<DoublewriteFile>,
-    /// See [`BufferCache::set_checkpoint_target`].
-    pub checkpoint_target_bytes: u64,
 }
 
 impl CacheConfig {
@@ -116,11 +109,8 @@ impl CacheConfig {
             api: Api::Threads,
             writers: 1,
             writes_max: 64,
-            multiblock_read_count: 128,
-            direct_read_depth: 4,
             torn_page_protection: TornPageProtection::Redo,
             doublewrite: None,
-            checkpoint_target_bytes: 64 << 20,
         }
     }
 
@@ -141,8 +131,6 @@ impl CacheConfig {
             api: parameters.api(),
             writers: number(Parameter::WriterProcesses),
             writes_max: number(Parameter::WritesMax),
-            multiblock_read_count: number(Parameter::MultiblockReadCount),
-            direct_read_depth: number(Parameter::DirectReadDepth),
             torn_page_protection: protection,
             doublewrite: Some(DoublewriteFile {
                 path: foundation.directory.join(DOUBLEWRITE_NAME),
@@ -166,12 +154,9 @@ pub struct BufferCache {
     writer_pool: QueuePool,
     prefetch_pool: QueuePool,
     direct_pool: Mutex<Option<Arc<QueuePool>>>,
-    multiblock_read_count: AtomicU32,
-    direct_read_depth: AtomicU32,
     /// Open when it is in use.
     doublewrite: Option<Doublewrite>,
     doublewrite_file: Option<DoublewriteFile>,
-    checkpoint_target: AtomicU64,
     checkpoint_noted: Mutex<Lsn>,
     /// Pages that recovery met damaged.
     damaged: Mutex<BTreeMap<PageId, EngineError>>,
@@ -204,17 +189,14 @@ impl BufferCache {
             api,
             latches: (0..).zip(buffers).map(latch).collect(),
             frames,
-            clock: Clock::default(),
+            clock: Clock::new(count),
             writers: Writers::new(writers, mode.one_writer_per_file()),
             blocks_per_write,
             writer_pool: QueuePool::new(mode, api, config.writes_max, blocks_per_write * block_bytes),
             prefetch_pool: QueuePool::new(mode, api, PREFETCH_DEPTH, block_bytes),
             direct_pool: Mutex::default(),
-            multiblock_read_count: AtomicU32::new(config.multiblock_read_count.max(1)),
-            direct_read_depth: AtomicU32::new(config.direct_read_depth.max(1)),
             doublewrite,
             doublewrite_file: config.doublewrite.clone(),
-            checkpoint_target: AtomicU64::new(config.checkpoint_target_bytes),
             checkpoint_noted: Mutex::default(),
             damaged: Mutex::default(),
         })
@@ -238,25 +220,6 @@ impl BufferCache {
     /// Whether the page is cached now: for reports and for the choice between ways to read, no promise.
     pub fn is_cached(&self, id: PageId) -> bool {
         self.frames.find(id).is_some()
-    }
-
-    /// `db_file_multiblock_read_count`.
-    pub fn multiblock_read_count(&self) -> u32 {
-        self.multiblock_read_count.load(Ordering::Relaxed)
-    }
-
-    /// Sets `db_file_multiblock_read_count` for reads that begin from now on.
-    pub fn set_multiblock_read_count(&self, blocks: u32) {
-        self.multiblock_read_count.store(blocks.max(1), Ordering::Relaxed);
-    }
-
-    fn direct_read_depth(&self) -> u32 {
-        self.direct_read_depth.load(Ordering::Relaxed)
-    }
-
-    /// Sets `_direct_read_depth` for direct path reads that begin from now on.
-    pub fn set_direct_read_depth(&self, requests: u32) {
-        self.direct_read_depth.store(requests.max(1), Ordering::Relaxed);
     }
 }
 

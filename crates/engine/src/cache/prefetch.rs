@@ -8,15 +8,13 @@ use super::latch::PageWrite;
 use super::queues::FileQueue;
 use super::read::{count_read, file_of, verify};
 use super::site::{Site, check};
+use super::victim::COLD_SHARE;
 use crate::files::iostat::Transfer;
 use crate::page::PageId;
 use crate::statistics::Statistic;
 use crate::{Context, Result};
 use io::{Action, Completion, Request};
 use waits::Event;
-
-/// At most this share of the frames is filled by one call: more would push out what it has just read.
-const FRAMES_SHARE: usize = 4;
 
 /// What came of asking for a frame.
 enum Reserved {
@@ -39,11 +37,12 @@ impl BufferCache {
             ids.iter().copied().filter(|id| self.frames.find(*id).is_none()).collect();
         missing.sort_unstable();
         missing.dedup();
-        missing.truncate((self.frames.count() / FRAMES_SHARE).max(1));
+        // More would push out what the call itself has just read.
+        missing.truncate((self.frames.count() / COLD_SHARE).max(1));
         let mut single = Vec::new();
         let mut rest = missing.as_slice();
         while !rest.is_empty() {
-            let (run, later) = rest.split_at(run_length(rest, self.multiblock_read_count() as usize));
+            let (run, later) = rest.split_at(run_length(rest, core.multiblock_read_count() as usize));
             rest = later;
             match run {
                 [id] => single.push(*id),
@@ -60,7 +59,7 @@ impl BufferCache {
         let Reserved::Page(mut page) = self.reserve(site, context, id) else { return Ok(()) };
         self.read_block(site, context, id, page.bytes_mut())?;
         context.count(Statistic::PhysicalReadsCachePrefetch, 1);
-        self.content_arrived(&mut page, 1);
+        self.content_arrived(&mut page, true);
         Ok(())
     }
 
@@ -102,7 +101,7 @@ impl BufferCache {
         let mut arrived = Ok(());
         for mut page in pages {
             match verify(file, page.id(), page.bytes()) {
-                Ok(()) => self.content_arrived(&mut page, 0),
+                Ok(()) => self.content_arrived(&mut page, false),
                 Err(error) => arrived = arrived.and(Err(error)),
             }
         }
@@ -165,7 +164,7 @@ impl BufferCache {
                 arrived = arrived.and(read.and_then(|()| verify(file, id, bytes)).map(|()| {
                     file.statistics.note(Transfer::ReadAsync, bytes.len() as u64, took);
                     page.bytes_mut().copy_from_slice(bytes);
-                    self.content_arrived(&mut page, 1);
+                    self.content_arrived(&mut page, true);
                 }));
                 count_read(context, Statistic::PhysicalReadsCache, 1, bytes.len());
             }

@@ -104,9 +104,9 @@ impl QueuePool {
 
 impl BufferCache {
     /// What [`super::DirectRead`] uses, made anew when the parameters changed.
-    pub(super) fn direct_pool(&self) -> Arc<QueuePool> {
-        let depth = self.direct_read_depth();
-        let slot_bytes = self.multiblock_read_count() as usize * self.block_bytes;
+    pub(super) fn direct_pool(&self, site: &dyn Site) -> Arc<QueuePool> {
+        let depth = site.direct_read_depth();
+        let slot_bytes = site.multiblock_read_count() as usize * self.block_bytes;
         let mut pool = self.direct_pool.lock();
         match &*pool {
             Some(pool) if pool.slot_bytes == slot_bytes && pool.wanted == depth => pool.clone(),

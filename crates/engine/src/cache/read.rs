@@ -81,9 +81,25 @@ impl BufferCache {
     ///
     /// # Errors
     /// As [`Self::read`].
+    #[inline]
     pub fn write_latch(&self, core: &dyn Site, context: &Context, id: PageId) -> Result<PageWrite> {
         count_block_get(context);
-        self.exclusive(core, context, id, false)
+        match self.write_hit(id) {
+            Some(page) => Ok(page),
+            None => self.exclusive(core, context, id, false),
+        }
+    }
+
+    #[inline]
+    fn write_hit(&self, id: PageId) -> Option<PageWrite> {
+        let index = self.frames.find(id)?;
+        let guard = self.latches[index as usize].try_write_arc()?;
+        let frame = self.frames.at(index);
+        if frame.id() != id {
+            return None;
+        }
+        self.clock.touch(frame);
+        Some(PageWrite::new(guard))
     }
 
     /// As [`Self::write_latch`], for recovery: a page that is not what was written (torn, say) comes as zeroes, and
@@ -96,6 +112,7 @@ impl BufferCache {
         self.exclusive(core, context, id, true)
     }
 
+    #[cold]
     fn exclusive(&self, site: &dyn Site, context: &Context, id: PageId, mendable: bool) -> Result<PageWrite> {
         loop {
             if let Some(index) = self.lookup(id) {
@@ -156,7 +173,7 @@ impl BufferCache {
             if let Some(page) = self.publish(victim, id) {
                 let frame = self.frames.at(page.index());
                 frame.clear(READING);
-                self.clock.begin(frame, 1);
+                self.clock.begin(page.index(), frame, true);
                 return Ok(page);
             }
         }
@@ -185,19 +202,15 @@ impl BufferCache {
             }
             Err(error) => return Err(error),
         }
-        self.content_arrived(&mut page, 1);
+        self.content_arrived(&mut page, true);
         Ok(Some(page))
     }
 
     /// What follows when the bytes of a published frame are there and verified.
-    pub(super) fn content_arrived(&self, page: &mut PageWrite, touches: u32) {
+    pub(super) fn content_arrived(&self, page: &mut PageWrite, warm: bool) {
         let index = page.index();
         self.frames.set_object(index, page::object(page.bytes()));
-        let frame = self.frames.at(index);
-        if frame.has(super::frames::RECYCLE) {
-            self.clock.recycle(index, frame.id());
-        }
-        self.clock.begin(frame, touches);
+        self.clock.begin(index, self.frames.at(index), warm);
         self.frames.content_arrived(index);
         page.arrived();
     }
@@ -283,6 +296,7 @@ impl BufferCache {
     }
 }
 
+#[inline]
 fn count_block_get(context: &Context) {
     context.count(Statistic::SessionLogicalReads, 1);
     context.count(Statistic::DbBlockGets, 1);

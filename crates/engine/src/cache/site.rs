@@ -6,6 +6,7 @@ use crate::files::{DataFile, FileSet};
 use crate::instance::Core;
 use crate::instance::process::Role;
 use crate::page::Lsn;
+use crate::parameter::Parameter;
 use crate::{Context, EngineError, Result};
 use io::Outcome;
 use std::sync::Arc;
@@ -20,6 +21,15 @@ pub trait Site: Send + Sync {
 
     /// Open data and temp files.
     fn files(&self) -> &FileSet;
+
+    /// `db_file_multiblock_read_count`: blocks of one request of a scan.
+    fn multiblock_read_count(&self) -> u32;
+
+    /// `_direct_read_depth`: requests in flight of one direct path read.
+    fn direct_read_depth(&self) -> u32;
+
+    /// `fast_start_redo_target`: bytes of redo between the checkpoint and the end of the redo that are aimed at.
+    fn checkpoint_target_bytes(&self) -> u64;
 
     /// The end of the redo appended so far.
     fn redo_tail(&self) -> Lsn;
@@ -71,6 +81,18 @@ impl Site for Core {
     }
     fn files(&self) -> &FileSet {
         &self.files
+    }
+    fn multiblock_read_count(&self) -> u32 {
+        self.parameters.number(Parameter::MultiblockReadCount) as u32
+    }
+    fn direct_read_depth(&self) -> u32 {
+        self.parameters.number(Parameter::DirectReadDepth) as u32
+    }
+    fn checkpoint_target_bytes(&self) -> u64 {
+        match self.parameters.number(Parameter::RedoTarget) {
+            0 => self.redo.capacity_bytes() / 2,
+            bytes => bytes,
+        }
     }
     fn redo_tail(&self) -> Lsn {
         self.redo.tail_lsn()
@@ -130,6 +152,15 @@ impl<S: Site> Site for Arc<S> {
     }
     fn files(&self) -> &FileSet {
         (**self).files()
+    }
+    fn multiblock_read_count(&self) -> u32 {
+        (**self).multiblock_read_count()
+    }
+    fn direct_read_depth(&self) -> u32 {
+        (**self).direct_read_depth()
+    }
+    fn checkpoint_target_bytes(&self) -> u64 {
+        (**self).checkpoint_target_bytes()
     }
     fn redo_tail(&self) -> Lsn {
         (**self).redo_tail()

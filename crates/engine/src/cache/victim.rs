@@ -1,11 +1,14 @@
-//! Which frame is reused: free ones first, then blocks of recycle objects, then the clock hand's choice.
+//! Which frame is reused: free ones first, then cold blocks in the order they came, then the clock hand's choice.
 //!
 //! **Second chance with touch counts.** A hand goes round; a frame that was touched since is spared, its count halved; one that
 //! was not is taken. A page counts a touch at most once per epoch, which is a sixteenth of the cache's frames replaced:
 //! a statement that comes back to a page a hundred times in a row has touched it once. What it buys over a list in order
-//! of use: a hit writes nothing when its page was touched in this epoch already. Pages that a scan brought begin with no
-//! touch and go first, so a scan does not wash the cache out. Dirty and latched frames are passed over; the database writers clean
-//! what lies ahead of the hand.
+//! of use: a hit writes nothing when its page was touched in this epoch already. Dirty and latched frames are passed over; the
+//! database writers clean what lies ahead of the hand.
+//!
+//! **Cold blocks**: what a scan brought, and what belongs to recycle objects, begins with no touch and stands in a queue of its
+//! own. Beyond an eighth of the cache the queue replaces itself, so a scan does not wash the cache out. A block of a scan
+//! that is touched in a later epoch has left the queue.
 
 use super::BufferCache;
 use super::frames::{Frame, KEEP, RECYCLE, WRITING};
@@ -28,26 +31,40 @@ const ROUNDS: usize = 4;
 const EPOCH_SHARE: usize = 16;
 /// Dirty frames passed over in one search from which the writers are told.
 const DIRTY_PASSED_MAX: u64 = 4;
-/// Blocks of recycle objects that may stay before they are taken first.
-const RECYCLE_MIN: usize = 16;
+/// The share of the cache that cold blocks have to themselves before they replace each other.
+pub(super) const COLD_SHARE: usize = 8;
+/// Entries of the queue looked at in one search.
+const COLD_LOOKS: usize = 8;
 /// How often, ten milliseconds apart, a session asks for a free buffer before it gives up: two minutes.
 const TRIES_MAX: u32 = 12_000;
 
 /// The hand, and what moves with it.
-#[derive(Default)]
 pub(super) struct Clock {
+    frames: usize,
     hand: AtomicUsize,
     /// Lower 24 bits count.
     epoch: AtomicU32,
     taken: AtomicUsize,
-    /// Frames with blocks of recycle objects, in the order they came, with the page they had then.
-    recycle: Mutex<VecDeque<(u32, PageId)>>,
+    /// Frames with cold blocks, in the order they came, with the page they had then.
+    cold: Mutex<VecDeque<(u32, PageId)>>,
+    cold_count: AtomicUsize,
 }
 
 impl Clock {
+    pub fn new(frames: usize) -> Self {
+        Self {
+            frames,
+            hand: AtomicUsize::new(0),
+            epoch: AtomicU32::new(0),
+            taken: AtomicUsize::new(0),
+            cold: Mutex::default(),
+            cold_count: AtomicUsize::new(0),
+        }
+    }
+
     /// Where the hand is.
-    pub fn hand(&self, frames: usize) -> usize {
-        self.hand.load(Ordering::Relaxed) % frames
+    pub fn hand(&self) -> usize {
+        self.hand.load(Ordering::Relaxed) % self.frames
     }
 
     /// Counts a touch.
@@ -62,29 +79,48 @@ impl Clock {
         }
     }
 
-    /// What a page begins with.
-    pub fn begin(&self, frame: &Frame, touches: u32) {
-        let touches = if frame.has(RECYCLE) { 0 } else { touches };
-        frame.touch.store(self.epoch.load(Ordering::Relaxed) << 8 | touches, Ordering::Relaxed);
+    /// A page comes into a frame: with a touch, or cold.
+    pub fn begin(&self, index: u32, frame: &Frame, warm: bool) {
+        let warm = warm && !frame.has(RECYCLE);
+        frame.touch.store(self.epoch.load(Ordering::Relaxed) << 8 | u32::from(warm), Ordering::Relaxed);
+        if !warm {
+            let mut cold = self.cold.lock();
+            if cold.len() >= self.frames {
+                // Mostly left-overs of pages that are gone.
+                cold.pop_front();
+            }
+            cold.push_back((index, frame.id()));
+            self.cold_count.store(cold.len(), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the oldest entry of the cold queue, if there are more than `least`.
+    fn next_cold(&self, least: usize) -> Option<(u32, PageId)> {
+        if self.cold_count.load(Ordering::Relaxed) <= least {
+            return None;
+        }
+        let mut cold = self.cold.lock();
+        let entry = if cold.len() > least { cold.pop_front() } else { None };
+        self.cold_count.store(cold.len(), Ordering::Relaxed);
+        entry
+    }
+
+    fn is_cold(&self, frame: &Frame) -> bool {
+        frame.touch.load(Ordering::Relaxed) & 0xFF == 0
     }
 
     /// The hand passes: halves the count. False when there was none left.
     fn spare(&self, frame: &Frame) -> bool {
         let touch = frame.touch.load(Ordering::Relaxed);
-        frame.touch.store(touch & !0xFF | (touch & 0xFF) / 2, Ordering::Relaxed);
+        frame.touch.store((touch & !0xFF) | ((touch & 0xFF) / 2), Ordering::Relaxed);
         touch & 0xFF != 0
     }
 
-    fn count_taken(&self, frames: usize) {
+    fn count_taken(&self) {
         let taken = self.taken.fetch_add(1, Ordering::Relaxed);
-        if taken.is_multiple_of(frames / EPOCH_SHARE + 1) {
+        if taken.is_multiple_of(self.frames / EPOCH_SHARE + 1) {
             self.epoch.fetch_add(1, Ordering::Relaxed);
         }
-    }
-
-    /// A block of a recycle object came into the cache.
-    pub fn recycle(&self, index: u32, id: PageId) {
-        self.recycle.lock().push_back((index, id));
     }
 }
 
@@ -103,8 +139,8 @@ impl BufferCache {
     /// As [`Self::take_victim`], but none instead of waiting.
     pub(super) fn try_victim(&self, site: &dyn Site, context: &Context) -> Option<PageWrite> {
         context.count(Statistic::FreeBufferRequested, 1);
-        let victim = self.free_frame().or_else(|| self.recycled()).or_else(|| self.sweep(site, context))?;
-        self.clock.count_taken(self.frames.count());
+        let victim = self.free_frame().or_else(|| self.cold_frame()).or_else(|| self.sweep(site, context))?;
+        self.clock.count_taken();
         Some(victim)
     }
 
@@ -120,17 +156,18 @@ impl BufferCache {
         }
     }
 
-    fn recycled(&self) -> Option<PageWrite> {
-        let mut recycle = self.clock.recycle.lock();
-        for _ in 0..recycle.len().saturating_sub(RECYCLE_MIN).min(4) {
-            let (index, id) = recycle.pop_front()?;
+    fn cold_frame(&self) -> Option<PageWrite> {
+        let least = (self.frames.count() / COLD_SHARE).max(1);
+        for _ in 0..COLD_LOOKS {
+            let (index, id) = self.clock.next_cold(least)?;
             let frame = self.frames.at(index);
-            if frame.id() != id || !frame.has(RECYCLE) {
+            // Another page's by now, or touched: the hand's business.
+            if frame.id() != id || !self.clock.is_cold(frame) {
                 continue;
             }
             match self.evict(index) {
                 Some(victim) => return Some(victim),
-                None => recycle.push_back((index, id)),
+                None => self.clock.begin(index, frame, false),
             }
         }
         None
@@ -234,8 +271,8 @@ mod tests {
 
     #[test]
     fn touches_count_once_an_epoch_and_fade_by_halves() {
-        let (clock, frame) = (Clock::default(), Frame::default());
-        clock.begin(&frame, 1);
+        let (clock, frame) = (Clock::new(10), Frame::default());
+        clock.begin(0, &frame, true);
         for _ in 0..10 {
             clock.touch(&frame);
         }

@@ -3,4 +3,5 @@
 mod faults;
 mod model;
 mod pages;
+mod threads;
 mod world;

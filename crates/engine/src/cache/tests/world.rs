@@ -45,7 +45,7 @@ pub struct Faults {
     /// Sum of the writes in flight to one place: two at once are a bug.
     busy: Mutex<BTreeSet<(PathBuf, u64)>>,
     pub collisions: AtomicU64,
-    /// Each write takes so many yields, so that others get in between.
+    /// Each transfer takes so many yields, so that others get in between.
     pub slow: AtomicU64,
 }
 
@@ -80,6 +80,12 @@ impl MemoryDisk {
         (0..data.len() as u64).step_by(BLOCK).map(|at| offset + at).collect()
     }
 
+    fn dawdle(&self) {
+        for _ in 0..self.faults.slow.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+    }
+
     fn watch(&self, data: &[u8], offset: u64) {
         let durable = self.faults.durable.load(Ordering::SeqCst);
         for (index, block) in data.chunks(BLOCK).enumerate() {
@@ -107,6 +113,7 @@ impl Disk for MemoryDisk {
         if self.watched && bad || self.faults.strikes() {
             return Outcome::Errno(EIO);
         }
+        self.dawdle();
         let bytes = self.bytes.lock();
         let start = (offset as usize).min(bytes.len());
         let length = buffer.len().min(bytes.len() - start);
@@ -130,9 +137,7 @@ impl Disk for MemoryDisk {
                 }
             }
         }
-        for _ in 0..self.faults.slow.load(Ordering::Relaxed) {
-            std::thread::yield_now();
-        }
+        self.dawdle();
         let mut bytes = self.bytes.lock();
         let outcome = match bytes.get_mut(offset as usize..offset as usize + data.len()) {
             Some(place) => {
@@ -241,8 +246,11 @@ pub struct World {
     pub registry: Arc<Registry>,
     pub statistics: Arc<Statistics>,
     tail: AtomicU64,
+    /// All records of each page: begin and end.
+    history: Mutex<BTreeMap<PageId, Vec<(Lsn, Lsn)>>>,
     pub noted: AtomicU64,
     pub wanted: AtomicU64,
+    pub checkpoint_target: AtomicU64,
     pub crashed: Mutex<Option<String>>,
     pub alerts: Mutex<Vec<String>>,
     writers: Vec<Mutex<Context>>,
@@ -292,8 +300,10 @@ pub fn world_on(
         registry,
         statistics,
         tail: AtomicU64::new(1_000),
+        history: Mutex::default(),
         noted: AtomicU64::new(0),
         wanted: AtomicU64::new(0),
+        checkpoint_target: AtomicU64::new(20_000),
         crashed: Mutex::default(),
         alerts: Mutex::default(),
         writers,
@@ -304,7 +314,7 @@ pub fn world_on(
 }
 
 pub fn config(frames: usize) -> CacheConfig {
-    CacheConfig { multiblock_read_count: 8, ..CacheConfig::new(BLOCK, frames) }
+    CacheConfig::new(BLOCK, frames)
 }
 
 pub fn path(file: u16) -> PathBuf {
@@ -351,7 +361,13 @@ impl World {
     /// Appends a record for a page that is being changed; the caller drops the latch.
     pub fn log(&self, page: &mut PageWrite) -> Lsn {
         page.mark_dirty(self.redo_tail());
-        let end = Lsn(self.tail.fetch_add(RECORD_BYTES, Ordering::SeqCst) + RECORD_BYTES);
+        let begin = {
+            let mut history = self.history.lock();
+            let begin = Lsn(self.tail.fetch_add(RECORD_BYTES, Ordering::SeqCst));
+            history.entry(page.id()).or_default().push((begin, Lsn(begin.0 + RECORD_BYTES)));
+            begin
+        };
+        let end = Lsn(begin.0 + RECORD_BYTES);
         page.set_lsn(end);
         end
     }
@@ -384,6 +400,23 @@ impl World {
         bytes.copy_from_slice(&self.storage.disk(&path(id.file)).bytes.lock()[offset as usize..][..BLOCK]);
         page::check(&bytes, id).unwrap();
         value(&bytes, id)
+    }
+
+    /// The data files have all redo before `checkpoint`.
+    pub fn assert_covered(&self, checkpoint: Lsn) {
+        let history = self.history.lock().clone();
+        for (id, records) in history {
+            let Some((_, needed)) = records.iter().rev().find(|(begin, _)| *begin < checkpoint) else {
+                continue;
+            };
+            let offset = u64::from(id.block) * BLOCK as u64;
+            let disk = self.storage.disk(&path(id.file));
+            let found = page::lsn(&disk.bytes.lock()[offset as usize..][..BLOCK]);
+            assert!(
+                found >= *needed,
+                "{id}: the disk has {found:?}, the checkpoint {checkpoint:?} claims {needed:?}"
+            );
+        }
     }
 
     /// Nothing that must never happen has happened.
@@ -461,6 +494,15 @@ impl Site for World {
     }
     fn files(&self) -> &FileSet {
         &self.files
+    }
+    fn multiblock_read_count(&self) -> u32 {
+        8
+    }
+    fn direct_read_depth(&self) -> u32 {
+        4
+    }
+    fn checkpoint_target_bytes(&self) -> u64 {
+        self.checkpoint_target.load(Ordering::Relaxed)
     }
     fn redo_tail(&self) -> Lsn {
         Lsn(self.tail.load(Ordering::SeqCst))
