@@ -5,5 +5,6 @@ mod accounts;
 mod birth;
 mod crash;
 mod files;
+mod full;
 mod machine;
 mod real;

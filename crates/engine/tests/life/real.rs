@@ -4,10 +4,12 @@ use crate::accounts;
 use crate::machine::{create_table, ids, row, small};
 use engine::{Background, EngineError, Environment, Instance, InstanceConfig, Shutdown};
 use io::{IoError, RealStorage};
+use std::io::Read as _;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tempfile::TempDir;
-use units::{Clock, Seed};
+use units::{Clock, Nanos, Seed, clock};
 
 fn environment() -> Environment {
     Environment {
@@ -105,4 +107,47 @@ fn many_sessions_and_an_abort() {
         assert!(own.len() > 50);
     }
     instance.shutdown(Shutdown::Immediate).unwrap();
+}
+
+/// `kill -9`, again and again on the same database: each acknowledged transfer is there, and no money is made or lost.
+#[test]
+fn killed_again_and_again() {
+    const SESSIONS: i64 = 3;
+    for (mode, protection) in [("none", "redo"), ("setall", "redo"), ("setall", "doublewrite")] {
+        let folder = folder();
+        let config = small(folder.path()).with("filesystemio_options", mode);
+        let config = config.with("torn_page_protection", protection);
+        let instance = Instance::create(environment(), config).unwrap();
+        accounts::prepare(&instance);
+        instance.shutdown(Shutdown::Immediate).unwrap();
+        let mut told = Vec::new();
+        for round in 0..4 {
+            let first = (round + 1) * 10_000_000;
+            let mut child = Command::new(env!("CARGO_BIN_EXE_transfers"))
+                .arg(folder.path())
+                .args([first.to_string(), SESSIONS.to_string()])
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut output = child.stdout.take().unwrap();
+            // The first lines: it is open and at work.
+            let mut text = vec![0; 200];
+            output.read_exact(&mut text).unwrap();
+            clock::sleep(Nanos::millis(30 + 60 * round as u64));
+            child.kill().unwrap();
+            output.read_to_end(&mut text).unwrap();
+            child.wait().unwrap();
+            let text = String::from_utf8(text).unwrap();
+            told.extend(text.lines().map(|line| line.parse::<i64>().unwrap()));
+
+            let instance = Instance::open(environment(), InstanceConfig::new(folder.path())).unwrap();
+            let journal = accounts::check(&instance);
+            let missing: Vec<_> = told.iter().filter(|n| journal.binary_search(n).is_err()).collect();
+            assert!(missing.is_empty(), "{mode} {protection}, round {round}: {missing:?}");
+            // One transfer of each session may have been committed and not told.
+            assert!(journal.len() as i64 - told.len() as i64 <= (round + 1) * SESSIONS);
+            drop(instance);
+        }
+        assert!(told.len() > 200, "{}", told.len());
+    }
 }
