@@ -95,12 +95,15 @@ impl Session {
         let _inside = self.core.gate.enter(&self.seat)?;
         let _call = self.context.slot.call();
         self.core.health.check()?;
-        work(&mut Call {
+        let done = work(&mut Call {
             core: &self.core,
             context: &self.context,
             state: &mut self.state,
             cursors: &self.cursors,
-        })
+        });
+        // A call that was refused before it changed anything leaves no lock behind that nobody would think of.
+        self.state.leave_if_idle();
+        done
     }
 
     /// The instance.

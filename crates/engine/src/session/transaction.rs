@@ -125,6 +125,13 @@ impl State {
         self.transaction.is_some() || !self.writing.is_empty()
     }
 
+    /// Leaves all tables when there is no transaction.
+    pub fn leave_if_idle(&mut self) {
+        if self.transaction.is_none() {
+            self.writing.clear();
+        }
+    }
+
     fn savepoint(&self) -> Savepoint {
         Savepoint { mark: self.transaction.as_ref().map(Transaction::mark), transaction: self.number }
     }

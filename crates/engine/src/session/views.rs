@@ -36,6 +36,15 @@ impl Session {
         self.call(|call| call.segments())
     }
 
+    /// What is wrong with the books on space, in words: leaks, blocks that two segments have. Nobody may change anything
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// What storage says.
+    pub fn check_space(&mut self) -> Result<Vec<String>> {
+        self.call(|call| call.core.space.check(call.core, call.context))
+    }
+
     /// The size of a segment: `SELECT bytes FROM dba_segments WHERE …`, without looking at all others.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 //! (`enq: TM`). The space of temp files is `sort`'s.
 
 pub(crate) mod catalog;
+mod check;
 mod create;
 mod extents;
 mod free_space;
@@ -98,9 +99,10 @@ impl Space {
     /// What storage says.
     pub fn create(&self, core: &Core, context: &Context) -> Result<()> {
         self.create_dictionary_page(core, context)?;
-        for (n, table) in catalog::dictionary::tables().iter().enumerate() {
+        for table in catalog::dictionary::tables() {
             let segment = self.create_segment(core, context, table.segment.object, SYSTEM)?;
-            assert_eq!(segment, table.segment, "dictionary table {n} must lie at its fixed page");
+            assert_eq!(segment, table.segment, "{} must lie at its fixed page", table.name);
+            self.catalog.publish(table, []);
         }
         Ok(())
     }

@@ -1,0 +1,27 @@
+//! Random calls against the model, over many seeds.
+
+use crate::world::World;
+
+fn run(seeds: std::ops::Range<u64>, steps: u32) {
+    for seed in seeds {
+        // The seed is on the screen when an assertion fails.
+        println!("seed {seed}");
+        let mut world = World::new(seed);
+        for _ in 0..steps {
+            world.step();
+        }
+        world.finish();
+    }
+}
+
+#[test]
+fn the_database_says_what_the_model_says() {
+    run(0..8, 400);
+}
+
+/// For nights: `cargo test -p engine --release --test session -- --ignored`.
+#[test]
+#[ignore = "minutes"]
+fn the_database_says_what_the_model_says_for_long() {
+    run(1000..1200, 1000);
+}
