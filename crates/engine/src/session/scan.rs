@@ -78,7 +78,7 @@ fn next_cached(
 }
 
 /// A full scan that goes on. What it sees is what was committed when it (or the open statement) began, and what its own transaction
-/// had done until then.
+/// had done until then; a rollback takes the latter away from it.
 pub struct Scan {
     segment: Segment,
     columns: Option<Vec<usize>>,

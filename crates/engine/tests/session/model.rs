@@ -42,6 +42,26 @@ pub fn apply(committed: &mut Model, changes: &mut Changes) {
     }
 }
 
+/// How what was found is another than what was expected, in words.
+pub fn difference(expected: &Model, found: &Model) -> String {
+    let names: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+    let mut words = String::new();
+    for name in names {
+        let (Some(e), Some(f)) = (expected.get(name), found.get(name)) else {
+            words += &format!("table {name}: expected {}, ", expected.contains_key(name));
+            continue;
+        };
+        let addresses: BTreeSet<&RowId> = e.rows.keys().chain(f.rows.keys()).collect();
+        for at in addresses.into_iter().filter(|at| e.rows.get(at) != f.rows.get(at)) {
+            words += &format!("{name} {at}: expected {:?}, found {:?}; ", e.rows.get(at), f.rows.get(at));
+        }
+        if e.indexes != f.indexes {
+            words += &format!("{name}: expected indexes {:?}, found {:?}; ", e.indexes, f.indexes);
+        }
+    }
+    words
+}
+
 /// How a change may be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
