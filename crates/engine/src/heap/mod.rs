@@ -10,6 +10,8 @@
 //!
 //! Every change is one [`crate::change::Change`]: heap pages by address, then the undo page, then the undo header.
 
+#[cfg(test)]
+pub(crate) mod audit;
 mod change;
 mod insert;
 mod latch;

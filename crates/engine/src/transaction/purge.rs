@@ -161,7 +161,9 @@ impl Transactions {
             if job.at.is_none() {
                 left = left.saturating_sub(1);
                 finish(core, context, job)?;
-                self.shared.table().horizon = job.end;
+                let mut table = self.shared.table();
+                // After a restart come those first of which only pages are left, and which the horizon is beyond.
+                table.horizon = table.horizon.max(job.end);
                 purge.job = None;
             }
         }

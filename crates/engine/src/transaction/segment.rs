@@ -68,6 +68,12 @@ impl UndoSegment {
         self.segment.tablespace
     }
 
+    /// Its space.
+    #[cfg(test)]
+    pub fn space(&self) -> &Segment {
+        &self.segment
+    }
+
     pub fn slots(&self) -> u16 {
         self.slots
     }

@@ -1,3 +1,7 @@
-//! Tests of what transactions know in memory.
+//! Tests of transactions and rows, on a whole instance over a simulated storage; and of what transactions know in memory.
 
+mod audit;
+mod model;
+mod stories;
 mod table;
+mod world;
