@@ -58,7 +58,7 @@ impl Type {
     /// # Errors
     /// Why it cannot be kept.
     pub fn fit(self, value: Value) -> Result<Value, String> {
-        let value = self.seek(value);
+        let value = self.convert(value);
         match (self.kind, &value) {
             (_, Value::Null) | (Kind::Any, _) => {}
             (Kind::Integer, Value::Integer(_))
@@ -91,9 +91,8 @@ impl Type {
         }
     }
 
-    /// The value as it would be compared with this column's values: `'5'` is 5 for a number, 5 is `'5'` for a text. What
-    /// does not fit stays as it is, and then equals nothing.
-    pub fn seek(self, value: Value) -> Value {
+    /// `'5'` is 5 for a number, 5 is `'5'` for a text. What does not fit stays as it is.
+    fn convert(self, value: Value) -> Value {
         match (self.kind, value) {
             (Kind::Integer | Kind::Number, Value::Text(text)) => {
                 number_of(&text).unwrap_or(Value::Text(text))
@@ -110,6 +109,42 @@ impl Type {
             (_, value) => value,
         }
     }
+}
+
+/// What to look for in an index.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Probe {
+    /// This value.
+    Value(Value),
+    /// Nothing equals it, and nothing is smaller or greater: NULL.
+    Nothing,
+    /// Several values may equal it.
+    Many,
+}
+
+impl Type {
+    /// What to look for in an index where SQLite compares this column with `value`, by SQLite's rules of affinity.
+    ///
+    /// `constant`: the value is a literal. Otherwise a number may come from a column of numbers; then SQLite compares as numbers do,
+    /// and the texts `5` and `05` are both 5.
+    pub fn probe(self, value: Value, constant: bool) -> Probe {
+        match (self.kind, value) {
+            (_, Value::Null) => Probe::Nothing,
+            (Kind::Integer | Kind::Number | Kind::Real, Value::Text(text)) => {
+                Probe::Value(number_of(&text).unwrap_or(Value::Text(text)))
+            }
+            (Kind::Text, Value::Integer(number)) if constant => Probe::Value(Value::Text(number.to_string())),
+            (Kind::Text, Value::Integer(_) | Value::Real(_)) => Probe::Many,
+            (Kind::Any, Value::Integer(_) | Value::Real(_)) if !constant => Probe::Many,
+            (_, value) => Probe::Value(value),
+        }
+    }
+}
+
+/// A type as SQLite reports it, without the word that `declared_for_sqlite` put before it.
+pub fn undeclared(declared: &str) -> &str {
+    let stem = declared.strip_prefix("TEXT ").or_else(|| declared.strip_prefix("BLOB "));
+    stem.filter(|stem| crate::statement::declared_type(stem).is_some()).unwrap_or(declared)
 }
 
 fn number_of(text: &str) -> Option<Value> {
@@ -168,6 +203,32 @@ mod tests {
         check("VARCHAR2", &[2], Value::Integer(42), Ok(Value::Text("42".into())));
         check("RAW", &[1], Value::Blob(vec![1, 2]), Err("too long: 2, at most 1"));
         check("RAW", &[1], Value::Null, Ok(Value::Null));
+    }
+
+    #[test]
+    fn probes_find_what_sqlite_finds_equal() {
+        let probe =
+            |name: &str, value: Value, constant| Type::of(name, &[]).expect(name).probe(value, constant);
+        let text = |text: &str| Value::Text(text.into());
+        assert_eq!(probe("NUMBER", text(" 5 "), false), Probe::Value(Value::Integer(5)));
+        assert_eq!(probe("NUMBER", text("a"), false), Probe::Value(text("a")));
+        assert_eq!(probe("FLOAT", Value::Integer(5), false), Probe::Value(Value::Integer(5)));
+        assert_eq!(probe("VARCHAR2", Value::Integer(5), true), Probe::Value(text("5")));
+        assert_eq!(probe("VARCHAR2", Value::Integer(5), false), Probe::Many);
+        assert_eq!(probe("VARCHAR2", Value::Real(5.0), true), Probe::Many);
+        assert_eq!(probe("ANY", Value::Integer(5), false), Probe::Many);
+        assert_eq!(probe("ANY", Value::Integer(5), true), Probe::Value(Value::Integer(5)));
+        assert_eq!(probe("ANY", text("5"), false), Probe::Value(text("5")));
+        assert_eq!(probe("RAW", Value::Null, true), Probe::Nothing);
+    }
+
+    #[test]
+    fn the_word_for_sqlite_is_taken_off() {
+        assert_eq!(undeclared("TEXT VARCHAR2(10)"), "VARCHAR2(10)");
+        assert_eq!(undeclared("BLOB LONG RAW"), "LONG RAW");
+        assert_eq!(undeclared("BLOB BLOB"), "BLOB");
+        assert_eq!(undeclared("BLOB"), "BLOB");
+        assert_eq!(undeclared("NUMBER"), "NUMBER");
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! What is wrong with a statement, and where.
+//! What is wrong with a statement, and where; or why it could not be done.
+
+use engine::EngineError;
 
 /// A statement that was not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +39,30 @@ impl SqlError {
         let pad: String =
             statement[start..offset].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         format!("line {number}: {}\n  {line}\n  {pad}^", self.text)
+    }
+}
+
+/// Why a statement was not done. What it had changed is taken back; the transaction goes on.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// The statement is wrong.
+    #[error("{0}")]
+    Statement(#[from] SqlError),
+    /// The engine could not do it.
+    #[error("{0}")]
+    Engine(#[from] EngineError),
+    /// Somebody interrupted it.
+    #[error("interrupted; what the statement had changed was taken back")]
+    Interrupted,
+}
+
+impl Error {
+    /// As [`SqlError::with_caret`].
+    pub fn with_caret(&self, statement: &str) -> String {
+        match self {
+            Self::Statement(error) => error.with_caret(statement),
+            other => other.to_string(),
+        }
     }
 }
 

@@ -1,14 +1,20 @@
 //! SQLite as the SQL front end of the engine.
 //!
-//! What is here: [`script`] cuts a text into statements, [`statement`] understands those that SQLite does not know,
-//! [`rewrite`] turns Oracle's spelling into SQLite's for the rest, [`plan`] decides how a table is reached, [`column`]
-//! says what a declared type means, [`view`] names the columns of v$ and dba_ views, [`function`] computes what Oracle's
-//! functions compute. All of this is pure: text and values in, text and values out. No storage of its own, no clock.
-#![forbid(unsafe_code)]
+//! Start with [`Connection`]. What is understood before anything is done is pure, text and values in, text and values out:
+//! [`script`] cuts a text into statements, [`statement`] understands those that SQLite does not know, [`direct`] those that
+//! need no SQLite, [`rewrite`] turns Oracle's spelling into SQLite's for the rest, [`plan`] decides how a table is reached,
+//! [`column`] says what a declared type means, [`view`] names the columns of v$ and dba_ views, [`function`] computes what
+//! Oracle's functions compute. `virtual_table` is how SQLite reads and changes the engine's tables. No storage of its own, no
+//! clock.
+#![deny(unsafe_code)]
 
 pub mod column;
+mod connection;
+pub mod direct;
 mod error;
 pub mod function;
+mod link;
+mod outcome;
 pub mod plan;
 pub mod rewrite;
 pub mod script;
@@ -16,5 +22,13 @@ pub mod sqlite;
 pub mod statement;
 pub mod token;
 pub mod view;
+mod virtual_table;
 
-pub use error::SqlError;
+pub use connection::{Connection, Interrupter, Prepared};
+pub use error::{Error, SqlError};
+pub use outcome::{Cell, Kept, Nowhere, Outcome, Sink};
+
+/// A name in quotes for SQLite.
+fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

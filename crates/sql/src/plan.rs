@@ -1,4 +1,5 @@
-//! How a table is reached: by row address, by an index, or by a full scan. Pure: the virtual table asks, and tells SQLite.
+//! How a table is reached: by row address, by an index, or by a full scan, sorted if need be. Pure: the virtual table asks,
+//! and tells SQLite.
 //!
 //! Every condition is tested again by SQLite on each row, so a plan may return more rows than asked for, never fewer.
 //! A plan travels from planning to execution as a short text ([`Plan::encode`], [`Plan::decode`]).
@@ -16,6 +17,8 @@ pub enum Op {
     Less,
     /// `<=`
     LessOrEqual,
+    /// No comparison: the statement wants only so many rows.
+    Limit,
     /// Anything else; of no use here.
     Other,
 }
@@ -62,11 +65,22 @@ pub struct IndexShape {
     pub unique: bool,
 }
 
+/// Which end comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The smallest.
+    Ascending,
+    /// The largest.
+    Descending,
+}
+
 /// How rows are found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     /// All rows.
     Scan,
+    /// All rows, sorted by the engine, which spills to its temp files; SQLite would sort in its own memory.
+    Sort(Vec<(usize, Direction)>),
     /// The row at the address that the first argument gives.
     Row,
     /// Rows of an index whose key begins with the first `equal` arguments, then lies within the bounds.
@@ -93,6 +107,8 @@ pub struct Plan {
     pub arguments: Vec<usize>,
     /// The rows come as ORDER BY wants them.
     pub ordered: bool,
+    /// There is one row at most.
+    pub one_row: bool,
     /// About how many rows.
     pub rows: f64,
     /// In reads of a row by address.
@@ -112,6 +128,7 @@ const SORT_STEP_COST: f64 = 0.1;
 /// The cheapest way.
 pub fn best(shape: &Shape, constraints: &[Constraint], order: &[Order]) -> Plan {
     let mut plans = vec![scan(shape, order)];
+    plans.extend(sort(shape, constraints, order));
     plans.extend(by_row(constraints));
     plans.extend((0..shape.indexes.len()).filter_map(|index| by_index(shape, index, constraints, order)));
     let total = |plan: &Plan| {
@@ -128,14 +145,40 @@ fn scan(shape: &Shape, order: &[Order]) -> Plan {
         access: Access::Scan,
         arguments: vec![],
         ordered: order.is_empty(),
+        one_row: false,
         rows,
         cost: 1.0 + rows * SCAN_ROW_COST,
     }
 }
 
+/// Only where all rows are wanted: with a condition or a LIMIT, SQLite has fewer rows to sort than the table has.
+fn sort(shape: &Shape, constraints: &[Constraint], order: &[Order]) -> Option<Plan> {
+    if order.is_empty() || !constraints.is_empty() {
+        return None;
+    }
+    let way = |descending| if descending { Direction::Descending } else { Direction::Ascending };
+    let columns: Option<Vec<_>> =
+        order.iter().map(|term| Some((term.column?, way(term.descending)))).collect();
+    let rows = shape.rows.max(1.0);
+    Some(Plan {
+        access: Access::Sort(columns?),
+        ordered: true,
+        // Dearer than a walk in order, cheaper than to let SQLite sort.
+        cost: 1.0 + rows * SCAN_ROW_COST + rows * rows.max(2.0).log2() * SORT_STEP_COST * 0.9,
+        ..scan(shape, order)
+    })
+}
+
 fn by_row(constraints: &[Constraint]) -> Option<Plan> {
     let at = constraints.iter().position(|c| c.usable && c.column.is_none() && c.op == Op::Equal)?;
-    Some(Plan { access: Access::Row, arguments: vec![at], ordered: true, rows: 1.0, cost: 1.0 })
+    Some(Plan {
+        access: Access::Row,
+        arguments: vec![at],
+        ordered: true,
+        one_row: true,
+        rows: 1.0,
+        cost: 1.0,
+    })
 }
 
 fn by_index(shape: &Shape, index: usize, constraints: &[Constraint], order: &[Order]) -> Option<Plan> {
@@ -180,6 +223,7 @@ fn by_index(shape: &Shape, index: usize, constraints: &[Constraint], order: &[Or
         access,
         arguments,
         ordered: order.is_empty() || descending.is_some() || one,
+        one_row: one,
         rows,
         cost: 2.0 + rows,
     })
@@ -210,10 +254,16 @@ fn in_order(shape: &Shape, columns: &[usize], equal: usize, bounded: bool, order
 }
 
 impl Access {
-    /// As text: `S`, `R`, or `I` index `,` equal `,` low `,` high `,` `A`|`D`.
+    /// As text: `S`, `R`, `O` (column `A`|`D`) `,` …, or `I` index `,` equal `,` low `,` high `,` `A`|`D`.
     pub fn encode(&self) -> String {
         match self {
             Self::Scan => "S".into(),
+            Self::Sort(columns) => {
+                let term = |(column, way): &(usize, Direction)| {
+                    format!("{column}{}", if *way == Direction::Ascending { 'A' } else { 'D' })
+                };
+                format!("O{}", columns.iter().map(term).collect::<Vec<_>>().join(","))
+            }
             Self::Row => "R".into(),
             Self::Index { index, equal, low, high, descending } => {
                 let sign = |op: &Option<Op>| match op {
@@ -233,6 +283,13 @@ impl Access {
             "S" => return Some(Self::Scan),
             "R" => return Some(Self::Row),
             _ => {}
+        }
+        if let Some(terms) = text.strip_prefix('O') {
+            let term = |text: &str| match text.strip_suffix('A') {
+                Some(column) => Some((column.parse().ok()?, Direction::Ascending)),
+                None => Some((text.strip_suffix('D')?.parse().ok()?, Direction::Descending)),
+            };
+            return terms.split(',').map(term).collect::<Option<_>>().map(Self::Sort);
         }
         let parts: Vec<_> = text.strip_prefix('I')?.split(',').collect();
         let [index, equal, low, high, way] = parts[..] else { return None };
@@ -323,7 +380,8 @@ mod tests {
     fn order_by_an_index() {
         check(&[], &[by(0, true)], "I0,0,-,-,D", &[], true);
         // Column 1 may be NULL: our keys have NULLs last, SQLite wants them first.
-        check(&[], &[by(1, false)], "S", &[], false);
+        check(&[], &[by(1, false)], "O1A", &[], true);
+        check(&[], &[by(1, true), by(2, false)], "O1D,2A", &[], true);
         check(&[on(1, Op::Greater)], &[by(1, true)], "I1,0,x,-,D", &[0], true);
         check(
             &[on(1, Op::Equal), on(2, Op::Greater)],
@@ -342,6 +400,13 @@ mod tests {
     }
 
     #[test]
+    fn fewer_rows_than_the_table_has_are_sorted_by_sqlite() {
+        let limit = Constraint { column: None, ..on(0, Op::Limit) };
+        check(&[limit], &[by(1, false)], "S", &[], false);
+        check(&[on(2, Op::Equal)], &[by(1, false)], "S", &[], false);
+    }
+
+    #[test]
     fn the_mask_names_columns() {
         assert_eq!(columns_used(0b101, 3), [0, 2]);
         assert_eq!(columns_used(1 << 63, 66), [63, 64, 65]);
@@ -350,7 +415,7 @@ mod tests {
 
     #[test]
     fn foreign_text_is_no_plan() {
-        for text in ["", "X", "I", "I0,1", "I0,1,-,-,Z", "Ia,1,-,-,A"] {
+        for text in ["", "X", "I", "I0,1", "I0,1,-,-,Z", "Ia,1,-,-,A", "O", "O1", "OxA"] {
             assert_eq!(Access::decode(text), None, "{text}");
         }
     }

@@ -1,10 +1,9 @@
-//! SQLite as we open it: in memory, Oracle's functions known, its limits as wide as they go; and how a view gets rows.
+//! SQLite as we open it: in memory, Oracle's functions known, its limits as wide as they go.
 //!
 //! Tables of the engine are not here: SQLite reaches them as virtual tables only.
 
-use crate::view::View;
 use crate::{function, rewrite};
-use engine::{Row, Value};
+use engine::Value;
 use rusqlite::config::DbConfig;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::limits::Limit;
@@ -20,6 +19,8 @@ pub fn open(now: impl Fn() -> u64 + Send + Sync + 'static) -> Result<Connection>
     // A name in double quotes that is nothing's name is an error here, not a text.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
+    // What SQLite sorts and sets aside by itself stays in memory too: it has no storage of its own.
+    db.pragma_update(None, "temp_store", "memory")?;
     for limit in [Limit::SQLITE_LIMIT_LENGTH, Limit::SQLITE_LIMIT_SQL_LENGTH, Limit::SQLITE_LIMIT_COLUMN] {
         db.set_limit(limit, i32::MAX)?;
     }
@@ -74,25 +75,6 @@ pub fn sql_value(value: Value) -> rusqlite::types::Value {
 
 fn failed(words: String) -> rusqlite::Error {
     rusqlite::Error::UserFunctionError(words.into())
-}
-
-/// Shows these rows as the view, instead of what it showed before: a temporary table, filled for one statement.
-///
-/// # Errors
-/// What SQLite says.
-///
-/// # Panics
-/// When a row has not one value for each of the view's columns: a bug of the one who made it.
-pub fn show(db: &Connection, view: &View, rows: Vec<Row>) -> Result<()> {
-    db.execute_batch(&format!("DROP TABLE IF EXISTS temp.[{}]; {}", view.name, view.create_table()))?;
-    let columns = view.columns().count();
-    let marks = vec!["?"; columns].join(", ");
-    let mut insert = db.prepare(&format!("INSERT INTO temp.[{}] VALUES ({marks})", view.name))?;
-    for row in rows {
-        assert_eq!(row.len(), columns, "{}: {row:?}", view.name);
-        insert.execute(rusqlite::params_from_iter(row.into_iter().map(sql_value)))?;
-    }
-    Ok(())
 }
 
 /// DUAL: one row. Made once for a connection.

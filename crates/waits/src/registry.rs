@@ -146,6 +146,11 @@ impl Registry {
         self.texts.get(id)
     }
 
+    /// All texts that were kept.
+    pub fn texts(&self) -> Vec<(TextId, Arc<str>)> {
+        self.texts.all()
+    }
+
     /// Looks at every place, also those that nobody has (`None`), in the order of sids.
     pub(crate) fn observe<T>(
         &self,

@@ -95,12 +95,29 @@ impl Slot {
     /// foreground waits for `SQL*Net message from client`.
     #[inline]
     pub fn call(&self) -> CallGuard<'_> {
+        self.begin_call();
+        CallGuard { slot: self }
+    }
+
+    /// As [`Slot::call`], for who cannot keep a guard: each needs its [`Slot::end_call`].
+    #[inline]
+    pub fn begin_call(&self) {
         let open = self.calls.get();
         self.calls.set(open + 1);
         if open == 0 {
             self.place.open_call(IDLE, self.clock.now().0);
         }
-        CallGuard { slot: self }
+    }
+
+    /// Ends what [`Slot::begin_call`] began.
+    #[inline]
+    pub fn end_call(&self) {
+        debug_assert!(self.waiting.get().is_none() || self.calls.get() > 1, "a wait outlives its call");
+        // Only the outermost end needs the time.
+        match self.calls.get() {
+            1 => self.close_call(self.clock.now().0),
+            open => self.calls.set(open - 1),
+        }
     }
 
     /// Counts the parts of a `log file sync` that has just ended, in nanoseconds: until the log writer took the redo, until the
@@ -299,15 +316,7 @@ pub struct CallGuard<'a> {
 impl Drop for CallGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        debug_assert!(
-            self.slot.waiting.get().is_none() || self.slot.calls.get() > 1,
-            "a wait outlives its call"
-        );
-        // Only the outermost end needs the time.
-        match self.slot.calls.get() {
-            1 => self.slot.close_call(self.slot.clock.now().0),
-            open => self.slot.calls.set(open - 1),
-        }
+        self.slot.end_call();
     }
 }
 

@@ -47,6 +47,11 @@ impl Texts {
     pub fn get(&self, id: TextId) -> Option<Arc<str>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
+
+    pub fn all(&self) -> Vec<(TextId, Arc<str>)> {
+        let texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.iter().map(|(id, text)| (*id, text.clone())).collect()
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +65,7 @@ mod tests {
         assert_ne!(one, two);
         assert_eq!(one, texts.keep("SELECT 1"));
         assert_eq!(texts.get(one).as_deref(), Some("SELECT 1"));
+        assert_eq!(texts.all().len(), 2);
         assert_eq!(texts.get(TextId(7)), None);
         assert_eq!(one.to_string().len(), 13);
         assert_ne!(one.to_string()[..3], two.to_string()[..3]);

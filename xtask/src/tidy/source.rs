@@ -9,6 +9,10 @@ const PUT_OFF: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("
 const CLOCKS: [&str; 4] = ["Instant::now", "SystemTime::now", "UNIX_EPOCH", "RandomState"];
 const PRINTS: [&str; 5] = ["println!", "print!", "eprintln!", "eprint!", "dbg!"];
 
+/// Files outside crate `io` that may hold `unsafe`, because a trait of somebody else's is unsafe to implement. Their crate roots
+/// deny it for all others. Each has its decision in `docs/decisions/`.
+const UNSAFE_FILES: [&str; 1] = ["crates/sql/src/virtual_table/adapter.rs"];
+
 pub fn check(files: &[File]) -> Vec<Finding> {
     files.iter().filter(|f| f.path.ends_with(".rs")).flat_map(check_file).collect()
 }
@@ -22,8 +26,11 @@ fn check_file(file: &File) -> Vec<Finding> {
     if file.text.lines().count() > LINES_MAX {
         findings.push(file.finding(0, format!("longer than {LINES_MAX} lines: split it along journeys")));
     }
-    if place.crate_root && place.package != "io" && !file.text.contains("\n#![forbid(unsafe_code)]\n") {
-        findings.push(file.finding(0, "a crate root without #![forbid(unsafe_code)]"));
+    if place.crate_root && place.package != "io" {
+        let lock = place.unsafe_lock();
+        if !file.text.contains(&format!("\n{lock}\n")) {
+            findings.push(file.finding(0, format!("a crate root without {lock}")));
+        }
     }
     for (index, line) in file.text.lines().enumerate() {
         if let Some(word) = PUT_OFF.iter().find(|w| line.contains(*w)) {
@@ -45,10 +52,15 @@ fn check_file(file: &File) -> Vec<Finding> {
             findings.push(file.finding(index + 1, format!("{call}: only crate redoubt prints")));
         }
     }
-    if place.package != "io" {
+    if place.package != "io" && !UNSAFE_FILES.contains(&file.path.as_str()) {
         for (index, line) in code.lines().enumerate() {
-            if line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe") {
+            let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+            if words.clone().any(|word| word == "unsafe") {
                 findings.push(file.finding(index + 1, "unsafe outside crate io"));
+            }
+            if words.any(|word| word == "unsafe_code") && !is_lock(&code, index, place) {
+                findings
+                    .push(file.finding(index + 1, "unsafe_code is allowed for a file that may not have it"));
             }
         }
     }
@@ -58,11 +70,27 @@ fn check_file(file: &File) -> Vec<Finding> {
 /// Where a file stands in the house.
 #[derive(Clone, Copy)]
 struct Place<'a> {
+    path: &'a str,
     package: &'a str,
     /// `src/lib.rs` or `src/main.rs`.
     crate_root: bool,
     /// Under `src` and not a file of tests.
     shipped: bool,
+}
+
+/// Whether the line about `unsafe_code` forbids it, or lets it into a module whose file is listed.
+fn is_lock(code: &str, index: usize, place: Place<'_>) -> bool {
+    let mut lines = code.lines().skip(index).map(str::trim);
+    let line = lines.next().unwrap_or_default();
+    if line == "#![forbid(unsafe_code)]" || (place.crate_root && line == place.unsafe_lock()) {
+        return true;
+    }
+    let module = lines.next().and_then(|next| next.strip_prefix("mod ")?.strip_suffix(';'));
+    let listed = |module: &str| {
+        let folder = place.path.strip_suffix("mod.rs").unwrap_or_default();
+        UNSAFE_FILES.contains(&format!("{folder}{module}.rs").as_str())
+    };
+    line == "#[allow(unsafe_code)]" && module.is_some_and(listed)
 }
 
 impl<'a> Place<'a> {
@@ -71,10 +99,19 @@ impl<'a> Place<'a> {
         let (package, rest) = inside.split_once('/').unwrap_or((inside, ""));
         let tests = rest.ends_with("/tests.rs") || rest.contains("/tests/");
         Self {
+            path,
             package,
             crate_root: rest == "src/lib.rs" || rest == "src/main.rs",
             shipped: rest.starts_with("src/") && !tests,
         }
+    }
+
+    /// What its crate's root must say: `forbid` cannot be lifted for one module, `deny` can.
+    fn unsafe_lock(self) -> &'static str {
+        let inside = |file: &&str| {
+            file.strip_prefix("crates/").is_some_and(|f| f.split('/').next() == Some(self.package))
+        };
+        if UNSAFE_FILES.iter().any(inside) { "#![deny(unsafe_code)]" } else { "#![forbid(unsafe_code)]" }
     }
 }
 
@@ -117,6 +154,26 @@ mod tests {
         check("crates/lab/src/lib.rs", "//! x\n", &["crate root"]);
         check("crates/io/src/lib.rs", "//! x\nunsafe fn f() {}\n", &[]);
         check("crates/lab/tests/a.rs", "//! x\nfn f() { unsafe { g() } }\n", &["unsafe outside"]);
+    }
+
+    #[test]
+    fn one_file_of_sql_may_be_unsafe() {
+        let block = "//! x\nfn f() { unsafe { g() } }\n";
+        check("crates/sql/src/virtual_table/adapter.rs", block, &[]);
+        check("crates/sql/src/virtual_table/rows.rs", block, &["unsafe outside"]);
+        check("crates/lab/src/virtual_table/adapter.rs", block, &["unsafe outside"]);
+        check("crates/sql/src/lib.rs", "//! x\n#![deny(unsafe_code)]\n", &[]);
+        check("crates/sql/src/lib.rs", "//! x\n", &["without #![deny(unsafe_code)]"]);
+        check(
+            "crates/lab/src/lib.rs",
+            "//! x\n#![deny(unsafe_code)]\n",
+            &["without #![forbid", "is allowed"],
+        );
+        let module = "//! x\n#[allow(unsafe_code)]\nmod adapter;\n";
+        check("crates/sql/src/virtual_table/mod.rs", module, &[]);
+        check("crates/sql/src/view/mod.rs", module, &["is allowed"]);
+        check("crates/sql/src/virtual_table/mod.rs", &module.replace("adapter", "rows"), &["is allowed"]);
+        check("crates/sql/src/plan.rs", "//! x\n#![allow(unsafe_code)]\n", &["is allowed"]);
     }
 
     #[test]

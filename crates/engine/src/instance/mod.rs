@@ -140,6 +140,13 @@ pub struct Instance {
     pub core: Arc<Core>,
 }
 
+impl Deref for Instance {
+    type Target = Core;
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
 impl Instance {
     /// Whether `directory` holds a database that was made to its end.
     pub fn exists(storage: &dyn Storage, directory: &Path) -> bool {

@@ -1,6 +1,6 @@
 //! What `v$datafile`, `v$tempfile`, `v$tablespace`, `v$iostat_file`, `v$sysstat` and `v$parameter` show.
 
-use super::Instance;
+use super::Core;
 use crate::files::control::{FileState, TablespaceKind};
 use crate::files::iostat::FileIo;
 use crate::files::{DataFile, FileType};
@@ -90,10 +90,10 @@ pub struct SysstatRow {
     pub value: u64,
 }
 
-impl Instance {
+impl Core {
     /// `v$datafile`.
     pub fn datafile(&self) -> Vec<DatafileRow> {
-        let core = &self.core;
+        let core = self;
         let content = core.control.content();
         let block_bytes = core.files.block_bytes();
         let online = content.files.iter().filter(|file| file.state == FileState::Online && !file.temporary);
@@ -115,7 +115,7 @@ impl Instance {
 
     /// `v$tempfile`.
     pub fn tempfile(&self) -> Vec<TempfileRow> {
-        let core = &self.core;
+        let core = self;
         let content = core.control.content();
         let block_bytes = core.files.block_bytes();
         let online = content.files.iter().filter(|file| file.state == FileState::Online && file.temporary);
@@ -133,7 +133,7 @@ impl Instance {
 
     /// `v$tablespace`.
     pub fn tablespace(&self) -> Vec<TablespaceRow> {
-        let content = self.core.control.content();
+        let content = self.control.content();
         let row = |tablespace: &crate::files::control::TablespaceRecord| TablespaceRow {
             number: tablespace.number,
             name: tablespace.name.clone(),
@@ -148,7 +148,7 @@ impl Instance {
 
     /// `v$iostat_file`.
     pub fn iostat_file(&self) -> Vec<IostatRow> {
-        let core = &self.core;
+        let core = self;
         let mode = core.parameters.io_mode();
         let row = |number: u16, file_type: FileType, io: FileIo| IostatRow {
             number,
@@ -177,11 +177,11 @@ impl Instance {
             class: statistic.class() as u8,
             value,
         };
-        self.core.statistics.snapshot().into_iter().enumerate().map(row).collect()
+        self.statistics.snapshot().into_iter().enumerate().map(row).collect()
     }
 
     /// `v$parameter`.
     pub fn parameters(&self) -> Vec<ParameterRow> {
-        self.core.parameters.rows()
+        self.parameters.rows()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Call, Session};
 use crate::btree;
+use crate::cache::Pool;
 use crate::files::control::TablespaceKind;
 use crate::space::catalog::write::Writer;
 use crate::space::lock::{Shut, TableLock, To};
@@ -43,6 +44,15 @@ impl Session {
     /// As [`Session::drop_table`].
     pub fn truncate_table(&mut self, name: &str) -> Result<()> {
         self.call(|call| call.truncate_table(name))
+    }
+
+    /// Sets how a table's blocks are treated in the cache: those that are read from now on. Commits. Waits for transactions that
+    /// have written to it.
+    ///
+    /// # Errors
+    /// As [`Session::drop_table`].
+    pub fn set_table_pool(&mut self, name: &str, pool: Pool) -> Result<()> {
+        self.call(|call| call.set_table_pool(name, pool))
     }
 
     /// Makes an index over the rows that are there. Commits. Waits for transactions that have written to the table, and lets nobody
@@ -111,6 +121,18 @@ impl Call<'_> {
         catalog.forget(&table);
         drop(shut);
         self.drop_segments(&segments)
+    }
+
+    fn set_table_pool(&mut self, name: &str, pool: Pool) -> Result<()> {
+        let (table, _shut) = self.shut_table(name, To::Writers)?;
+        let (core, context) = (&**self.core, self.context);
+        let catalog = &core.space.catalog;
+        let _ddl = catalog.lock(context);
+        let changed = Table { pool, ..table.with(table.indexes.clone(), table.segment) };
+        self.change_catalog(&[], |writer| writer.move_table(&catalog.rows(table.object), &changed))?;
+        core.cache.set_pool(table.segment.object, pool);
+        catalog.publish(changed, []);
+        Ok(())
     }
 
     pub(super) fn drop_index(&mut self, name: &str) -> Result<()> {

@@ -7,10 +7,14 @@ mod cursor;
 mod system;
 mod table;
 
+pub use engine::AlterSystem;
+pub use engine::cache::Pool;
+pub use engine::files::control::TablespaceKind;
+
 use crate::SqlError;
 use crate::column::Type;
 use crate::token;
-use cursor::Cursor;
+pub(crate) use cursor::Cursor;
 use std::ops::Range;
 
 /// A statement, as far as we must know it.
@@ -179,49 +183,8 @@ pub struct CreateIndex {
     pub tablespace: Option<String>,
 }
 
-/// `BUFFER_POOL`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pool {
-    /// As all others.
-    #[default]
-    Default,
-    /// Replaced last.
-    Keep,
-    /// Replaced first.
-    Recycle,
-}
-
-/// `ALTER SYSTEM`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AlterSystem {
-    /// Writes what is dirty, forgets every block.
-    FlushBufferCache,
-    /// The next group.
-    SwitchLogfile,
-    /// Everything dirty to disk, now.
-    Checkpoint,
-    /// A parameter.
-    Set {
-        /// Its name.
-        name: String,
-        /// Its value, unquoted, as it was typed.
-        value: String,
-    },
-}
-
-/// What a tablespace is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TablespaceKind {
-    /// Tables and indexes.
-    Data,
-    /// Undo.
-    Undo,
-    /// Sorts.
-    Temporary,
-}
-
 /// `'…' SIZE 100M AUTOEXTEND ON NEXT 10M MAXSIZE 1G`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataFile {
     /// Its path; the engine chooses one when none is given.
     pub path: Option<String>,
@@ -229,6 +192,8 @@ pub struct DataFile {
     pub bytes: Option<u64>,
     /// AUTOEXTEND ON or OFF.
     pub autoextend: Option<bool>,
+    /// NEXT in bytes.
+    pub bytes_next: Option<u64>,
     /// MAXSIZE in bytes; none is unlimited or not said.
     pub bytes_max: Option<u64>,
 }
@@ -257,6 +222,15 @@ pub fn parse(text: &str) -> Result<Statement, SqlError> {
     };
     cursor.end()?;
     Ok(statement)
+}
+
+/// A declared type, as a column of a table has it: `VARCHAR2(100)`. None when it is none of ours.
+pub fn declared_type(text: &str) -> Option<Type> {
+    let tokens = token::tokens(text).ok()?;
+    let mut cursor = Cursor::new(text, &tokens);
+    let kind = table::column_type(&mut cursor).ok()?;
+    cursor.end().ok()?;
+    Some(kind)
 }
 
 /// A WITH that ends in INSERT, UPDATE or DELETE outside parentheses changes; any other one asks.

@@ -4,6 +4,7 @@ use super::cursor::Cursor;
 use super::{AlterSystem, DataFile, Statement, TablespaceKind, table};
 use crate::SqlError;
 use crate::token::Kind;
+use engine::parameter::Scope;
 
 pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.expect(&["ALTER"])?;
@@ -55,14 +56,17 @@ fn alter_system(cursor: &mut Cursor<'_>) -> Result<AlterSystem, SqlError> {
         }
         _ => return Err(cursor.expected("a value")),
     };
-    // Where a value is kept is the engine's own rule; Oracle's scripts say it too.
+    let mut scope = None;
     if cursor.eat(&["SCOPE"]) {
         cursor.expect_sign("=")?;
-        if cursor.eat_one(&["MEMORY", "SPFILE", "BOTH"]).is_none() {
-            return Err(cursor.expected("MEMORY, SPFILE or BOTH"));
-        }
+        scope = Some(match cursor.eat_one(&["MEMORY", "SPFILE", "BOTH"]) {
+            Some("MEMORY") => Scope::Memory,
+            Some("SPFILE") => Scope::Spfile,
+            Some(_) => Scope::Both,
+            None => return Err(cursor.expected("MEMORY, SPFILE or BOTH")),
+        });
     }
-    Ok(AlterSystem::Set { name, value: if minus { format!("-{value}") } else { value } })
+    Ok(AlterSystem::Set { name, value: if minus { format!("-{value}") } else { value }, scope })
 }
 
 /// Oracle 9's way to empty the cache is the one thing of ALTER SESSION that does something here.
@@ -132,7 +136,7 @@ fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
 pub fn create_tablespace(cursor: &mut Cursor<'_>) -> Result<Option<Statement>, SqlError> {
     cursor.eat_one(&["BIGFILE", "SMALLFILE"]);
     let kind = if cursor.eat(&["TABLESPACE"]) {
-        TablespaceKind::Data
+        TablespaceKind::Permanent
     } else if cursor.eat(&["UNDO", "TABLESPACE"]) {
         TablespaceKind::Undo
     } else if cursor.eat(&["TEMPORARY", "TABLESPACE"]) {
@@ -143,7 +147,7 @@ pub fn create_tablespace(cursor: &mut Cursor<'_>) -> Result<Option<Statement>, S
     let name = cursor.name("the tablespace's name")?;
     let files = match cursor.eat_one(&["DATAFILE", "TEMPFILE"]) {
         Some(_) => data_files(cursor)?,
-        None => vec![DataFile { path: None, bytes: None, autoextend: None, bytes_max: None }],
+        None => vec![DataFile::default()],
     };
     // How extents are managed is the engine's own; Oracle's scripts say it too.
     loop {
@@ -178,7 +182,7 @@ fn data_files(cursor: &mut Cursor<'_>) -> Result<Vec<DataFile>, SqlError> {
 }
 
 fn data_file(cursor: &mut Cursor<'_>) -> Result<DataFile, SqlError> {
-    let mut file = DataFile { path: None, bytes: None, autoextend: None, bytes_max: None };
+    let mut file = DataFile::default();
     if cursor.peek().is_some_and(|t| t.kind == Kind::Text) {
         file.path = Some(cursor.quoted("a path")?);
     }
@@ -191,7 +195,7 @@ fn data_file(cursor: &mut Cursor<'_>) -> Result<DataFile, SqlError> {
             None => return Err(cursor.expected("ON or OFF")),
         };
         if cursor.eat(&["NEXT"]) {
-            cursor.bytes()?;
+            file.bytes_next = Some(cursor.bytes()?);
         }
         if cursor.eat(&["MAXSIZE"]) && !cursor.eat(&["UNLIMITED"]) {
             file.bytes_max = Some(cursor.bytes()?);

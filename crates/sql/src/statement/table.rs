@@ -158,7 +158,7 @@ fn column(cursor: &mut Cursor<'_>, unique: &mut Vec<UniqueKey>) -> Result<Column
     }
 }
 
-fn column_type(cursor: &mut Cursor<'_>) -> Result<Type, SqlError> {
+pub fn column_type(cursor: &mut Cursor<'_>) -> Result<Type, SqlError> {
     let place = cursor.offset();
     let name = cursor.name("a type")?;
     let mut numbers = Vec::new();

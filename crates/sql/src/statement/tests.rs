@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::column::Kind;
+use engine::parameter::Scope;
 
 fn check(text: &str, expected: Statement) {
     assert_eq!(parse(text), Ok(expected), "{text}");
@@ -121,12 +122,15 @@ fn the_system() {
     check("alter system flush buffer_cache", Statement::AlterSystem(AlterSystem::FlushBufferCache));
     check("ALTER SYSTEM SWITCH LOGFILE", Statement::AlterSystem(AlterSystem::SwitchLogfile));
     check("alter system checkpoint", Statement::AlterSystem(AlterSystem::Checkpoint));
-    let set = |name: &str, value: &str| {
-        Statement::AlterSystem(AlterSystem::Set { name: name.into(), value: value.into() })
+    let set = |name: &str, value: &str, scope| {
+        Statement::AlterSystem(AlterSystem::Set { name: name.into(), value: value.into(), scope })
     };
-    check("alter system set undo_tablespace = undo2 scope = both", set("undo_tablespace", "undo2"));
-    check("alter system set a='x y'", set("a", "x y"));
-    check("alter system set a = -1", set("a", "-1"));
+    check(
+        "alter system set undo_tablespace = undo2 scope = both",
+        set("undo_tablespace", "undo2", Some(Scope::Both)),
+    );
+    check("alter system set a='x y' scope=spfile", set("a", "x y", Some(Scope::Spfile)));
+    check("alter system set a = -1", set("a", "-1", None));
     refused("alter system set a = ", 20, "a value");
 }
 
@@ -160,10 +164,11 @@ fn redo_groups() {
 
 #[test]
 fn tablespaces() {
-    let file = |path: &str, bytes, autoextend, bytes_max| DataFile {
+    let file = |path: &str, bytes, autoextend, bytes_max: Option<u64>| DataFile {
         path: Some(path.into()),
         bytes,
         autoextend,
+        bytes_next: bytes_max.map(|_| 1 << 20),
         bytes_max,
     };
     check(
@@ -180,7 +185,7 @@ fn tablespaces() {
         text,
         Statement::CreateTablespace {
             name: "d".into(),
-            kind: TablespaceKind::Data,
+            kind: TablespaceKind::Permanent,
             files: vec![file("/a", Some(8192), Some(true), Some(2 << 20)), file("/b", None, None, None)],
         },
     );

@@ -14,16 +14,21 @@ pub const VIEWS: &[View] = &[
                   MAXBYTES:n MAXBLOCKS:n INCREMENT_BY:n USER_BYTES:n USER_BLOCKS:n ONLINE_STATUS:t",
     },
     View {
+        name: "dba_ind_columns",
+        about: "Columns of indexes.",
+        columns: "INDEX_OWNER:t INDEX_NAME:t TABLE_OWNER:t TABLE_NAME:t COLUMN_NAME:t COLUMN_POSITION:n",
+    },
+    View {
         name: "dba_indexes",
         about: "Indexes.",
         columns: "OWNER:t INDEX_NAME:t INDEX_TYPE:t TABLE_OWNER:t TABLE_NAME:t UNIQUENESS:t TABLESPACE_NAME:t \
-                  STATUS:t BUFFER_POOL:t",
+                  STATUS:t",
     },
     View {
         name: "dba_segments",
         about: "Space of tables, indexes and undo.",
-        columns: "OWNER:t SEGMENT_NAME:t PARTITION_NAME:t SEGMENT_TYPE:t TABLESPACE_NAME:t HEADER_FILE:n \
-                  HEADER_BLOCK:n BYTES:n BLOCKS:n EXTENTS:n BUFFER_POOL:t",
+        columns: "OWNER:t SEGMENT_NAME:t SEGMENT_TYPE:t TABLESPACE_NAME:t HEADER_FILE:n HEADER_BLOCK:n BYTES:n \
+                  BLOCKS:n EXTENTS:n BUFFER_POOL:t",
     },
     View {
         name: "dba_source",
@@ -31,9 +36,26 @@ pub const VIEWS: &[View] = &[
         columns: "OWNER:t NAME:t TYPE:t LINE:n TEXT:t",
     },
     View {
+        name: "dba_tab_columns",
+        about: "Columns of tables.",
+        columns: "OWNER:t TABLE_NAME:t COLUMN_NAME:t DATA_TYPE:t DATA_LENGTH:n NULLABLE:t COLUMN_ID:n",
+    },
+    View {
         name: "dba_tables",
         about: "Tables.",
         columns: "OWNER:t TABLE_NAME:t TABLESPACE_NAME:t STATUS:t BLOCKS:n BUFFER_POOL:t",
+    },
+    View {
+        name: "dba_tablespaces",
+        about: "Tablespaces, with what they are for.",
+        columns: "TABLESPACE_NAME:t BLOCK_SIZE:n STATUS:t CONTENTS:t EXTENT_MANAGEMENT:t ALLOCATION_TYPE:t \
+                  SEGMENT_SPACE_MANAGEMENT:t BIGFILE:t",
+    },
+    View {
+        name: "dba_temp_files",
+        about: "Temp files of tablespaces.",
+        columns: "FILE_NAME:t FILE_ID:n TABLESPACE_NAME:t BYTES:n BLOCKS:n STATUS:t RELATIVE_FNO:n AUTOEXTENSIBLE:t \
+                  MAXBYTES:n MAXBLOCKS:n INCREMENT_BY:n USER_BYTES:n USER_BLOCKS:n",
     },
     View {
         name: "v$active_session_history",
@@ -45,13 +67,12 @@ pub const VIEWS: &[View] = &[
     View {
         name: "v$bh",
         about: "Buffers of the cache.",
-        columns: "FILE#:n BLOCK#:n CLASS#:n STATUS:t DIRTY:t TEMP:t PING:t STALE:t DIRECT:t OBJD:n TS#:n",
+        columns: "FILE#:n BLOCK#:n STATUS:t DIRTY:t TEMP:t OBJD:n TS#:n BUFFER_POOL:t TCH:n",
     },
     View {
         name: "v$datafile",
         about: "Data files, as the control file has them.",
-        columns: "FILE#:n TS#:n RFILE#:n STATUS:t ENABLED:t CHECKPOINT_CHANGE#:n BYTES:n BLOCKS:n CREATE_BYTES:n \
-                  BLOCK_SIZE:n NAME:t",
+        columns: "FILE#:n TS#:n RFILE#:n STATUS:t ENABLED:t CHECKPOINT_CHANGE#:n BYTES:n BLOCKS:n BLOCK_SIZE:n NAME:t",
     },
     View {
         name: "v$event_histogram_micro",
@@ -62,6 +83,11 @@ pub const VIEWS: &[View] = &[
         name: "v$event_name",
         about: "What can be waited for.",
         columns: "EVENT#:n NAME:t PARAMETER1:t PARAMETER2:t PARAMETER3:t WAIT_CLASS:t DISPLAY_NAME:t",
+    },
+    View {
+        name: "v$instance",
+        about: "The instance.",
+        columns: "INSTANCE_NUMBER:n INSTANCE_NAME:t VERSION:t STATUS:t",
     },
     View {
         name: "v$iostat_file",
@@ -76,13 +102,18 @@ pub const VIEWS: &[View] = &[
         name: "v$log",
         about: "Redo groups.",
         columns: "GROUP#:n THREAD#:n SEQUENCE#:n BYTES:n BLOCKSIZE:n MEMBERS:n ARCHIVED:t STATUS:t FIRST_CHANGE#:n \
-                  NEXT_CHANGE#:n",
+                  FIRST_TIME:t NEXT_CHANGE#:n",
     },
     View { name: "v$logfile", about: "Files of redo groups.", columns: "GROUP#:n STATUS:t TYPE:t MEMBER:t" },
     View {
+        name: "v$mystat",
+        about: "Counters of this session; v$statname has their names.",
+        columns: "SID:n STATISTIC#:n VALUE:n",
+    },
+    View {
         name: "v$parameter",
         about: "Parameters in force.",
-        columns: "NUM:n NAME:t TYPE:n VALUE:t DISPLAY_VALUE:t DEFAULT_VALUE:t ISDEFAULT:t ISSYS_MODIFIABLE:t \
+        columns: "NUM:n NAME:t TYPE:n VALUE:t DISPLAY_VALUE:t ISDEFAULT:t ISMODIFIED:t ISSYS_MODIFIABLE:t \
                   DESCRIPTION:t",
     },
     View {
@@ -97,6 +128,17 @@ pub const VIEWS: &[View] = &[
         columns: "SID:n EVENT:t P1TEXT:t P1:n P2TEXT:t P2:n P3TEXT:t P3:n WAIT_CLASS:t WAIT_TIME_MICRO:n STATE:t",
     },
     View { name: "v$sgastat", about: "Memory of the instance.", columns: "POOL:t NAME:t BYTES:n" },
+    View {
+        name: "v$sql",
+        about: "Statements that were run since the start.",
+        columns: "SQL_ID:t SQL_TEXT:t",
+    },
+    View { name: "v$statname", about: "Names of counters.", columns: "STATISTIC#:n NAME:t CLASS:n" },
+    View {
+        name: "v$sys_time_model",
+        about: "Where the time of all sessions went, in microseconds.",
+        columns: "STAT_NAME:t VALUE:n",
+    },
     View {
         name: "v$sysstat",
         about: "Counters since the instance was opened.",

@@ -4,9 +4,17 @@
 //! left out rather than filled with a made-up value: a query that needs it is told so.
 
 mod definitions;
+mod instance;
+mod objects;
+mod source;
+mod storage;
 pub mod waits;
 
 pub use definitions::VIEWS;
+
+use crate::link::Inner;
+use engine::{Row, Value};
+use std::path::Path;
 
 /// A view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +37,15 @@ pub struct ViewColumn {
 }
 
 impl View {
+    /// All its names: `dba_tables` is also `all_tables` and `user_tables`, as there is one owner.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = vec![self.name.to_owned()];
+        if let Some(stem) = self.name.strip_prefix("dba_") {
+            names.extend([format!("all_{stem}"), format!("user_{stem}")]);
+        }
+        names
+    }
+
     /// Its columns.
     pub fn columns(&self) -> impl Iterator<Item = ViewColumn> {
         self.columns.split_whitespace().map(|column| {
@@ -36,19 +53,83 @@ impl View {
             ViewColumn { name, declared: if kind == "n" { "NUMBER" } else { "VARCHAR2" } }
         })
     }
-
-    /// `CREATE TEMP TABLE …` for SQLite. The declared type is one whose affinity leaves numbers and texts as they are.
-    pub fn create_table(&self) -> String {
-        let columns: Vec<_> = self.columns().map(|c| format!("[{}] {}", c.name, c.declared)).collect();
-        format!("CREATE TEMP TABLE [{}] ({})", self.name, columns.join(", "))
-    }
 }
 
 /// The view of that name; `gv$`, which is `v$` of all instances, is the same with one instance.
 pub fn find(name: &str) -> Option<&'static View> {
     let lower = name.to_ascii_lowercase();
     let wanted = lower.strip_prefix('g').filter(|rest| rest.starts_with("v$")).unwrap_or(&lower);
-    VIEWS.iter().find(|view| view.name == wanted)
+    VIEWS.iter().find(|view| view.names().iter().any(|name| name == wanted))
+}
+
+/// The rows of a view now.
+///
+/// # Errors
+/// What the engine says.
+pub(crate) fn rows(view: &View, inner: &mut Inner) -> engine::Result<Box<dyn Iterator<Item = Row>>> {
+    let registry = inner.session.context().slot.registry().clone();
+    let core = inner.session.core().clone();
+    let rows = match view.name {
+        "dba_source" => return Ok(Box::new(source::lines(inner.source_lines))),
+        "dba_data_files" => storage::dba_files(&core, false),
+        "dba_temp_files" => storage::dba_files(&core, true),
+        "dba_ind_columns" => objects::ind_columns(inner),
+        "dba_indexes" => objects::indexes(inner),
+        "dba_segments" => objects::segments(inner)?,
+        "dba_tab_columns" => objects::tab_columns(inner),
+        "dba_tables" => objects::tables(inner)?,
+        "dba_tablespaces" => storage::dba_tablespaces(&core),
+        "v$active_session_history" => {
+            let clock = registry.clock();
+            let moment = waits::Moment { clock: clock.now(), unix_seconds: clock.unix_seconds() };
+            let ticks = inner.history.as_ref().map(|sampler| sampler.recent()).unwrap_or_default();
+            waits::active_session_history(ticks.iter().map(|tick| &**tick), moment)
+        }
+        "v$bh" => instance::bh(&core),
+        "v$datafile" => storage::datafile(&core),
+        "v$event_histogram_micro" => waits::event_histogram_micro(&registry),
+        "v$event_name" => waits::event_name(),
+        "v$instance" => instance::instance(&core),
+        "v$iostat_file" => storage::iostat_file(&core),
+        "v$log" => storage::log(&core),
+        "v$logfile" => storage::logfile(&core),
+        "v$mystat" => instance::mystat(inner),
+        "v$parameter" => instance::parameter(&core),
+        "v$session" => waits::session(&registry),
+        "v$session_wait" => waits::session_wait(&registry),
+        "v$sgastat" => instance::sgastat(&core),
+        "v$sql" => instance::sql(&registry),
+        "v$statname" => instance::statname(),
+        "v$sys_time_model" => instance::time_model(&registry),
+        "v$sysstat" => instance::sysstat(&core),
+        "v$system_event" => waits::system_event(&registry),
+        "v$tablespace" => storage::tablespace(&core),
+        "v$tempfile" => storage::tempfile(&core),
+        other => unreachable!("nobody knows the rows of {other}"),
+    };
+    debug_assert!(rows.iter().all(|row| row.len() == view.columns().count()), "{}: {:?}", view.name, rows[0]);
+    Ok(Box::new(rows.into_iter()))
+}
+
+fn text(text: impl Into<String>) -> Value {
+    Value::Text(text.into())
+}
+
+/// SQLite's numbers end at 2⁶³ − 1; what is larger is shown as that.
+fn number(number: impl TryInto<i64>) -> Value {
+    Value::Integer(number.try_into().unwrap_or(i64::MAX))
+}
+
+fn path(path: &Path) -> Value {
+    text(path.to_string_lossy())
+}
+
+fn yes_no(value: bool, yes: &str, no: &str) -> Value {
+    text(if value { yes } else { no })
+}
+
+fn null_or<T>(value: Option<T>, known: impl FnOnce(T) -> Value) -> Value {
+    value.map_or(Value::Null, known)
 }
 
 #[cfg(test)]
@@ -77,13 +158,5 @@ mod tests {
             }
             assert!(!names.is_empty(), "{}", view.name);
         }
-    }
-
-    #[test]
-    fn a_view_becomes_a_table_of_sqlite() {
-        let view = find("dba_source").expect("it is there");
-        let expected = "CREATE TEMP TABLE [dba_source] ([OWNER] VARCHAR2, [NAME] VARCHAR2, [TYPE] VARCHAR2, \
-                        [LINE] NUMBER, [TEXT] VARCHAR2)";
-        assert_eq!(view.create_table(), expected);
     }
 }

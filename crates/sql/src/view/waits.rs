@@ -1,5 +1,6 @@
 //! Rows of the views that show waits: sessions, totals, histograms, active session history.
 
+use super::{number, text};
 use engine::{Row, Value};
 use units::Nanos;
 use waits::ash::{Sample, Tick};
@@ -189,13 +190,4 @@ fn waited(session: &SessionState) -> [Value; 2] {
 fn parameters(event: Option<Event>, values: [u64; 3]) -> impl Iterator<Item = Value> {
     let names = event.map_or([""; 3], |event| event.info().parameters);
     names.into_iter().zip(values).flat_map(|(name, value)| [text(name), number(value)])
-}
-
-fn text(text: impl Into<String>) -> Value {
-    Value::Text(text.into())
-}
-
-/// SQLite's numbers end at 2⁶³ − 1; what is larger (the bound of the last bucket) is shown as that.
-fn number(number: impl TryInto<i64>) -> Value {
-    Value::Integer(number.try_into().unwrap_or(i64::MAX))
 }

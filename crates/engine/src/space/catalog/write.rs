@@ -73,7 +73,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Notes the new segment of a table.
+    /// Notes the new segment or pool of a table.
     ///
     /// # Errors
     /// What storage says.
