@@ -218,6 +218,8 @@ impl<'a> Change<'a> {
         self.context.count(Statistic::RedoPageImages, images);
         self.context.count(Statistic::DbBlockChanges, self.pages.iter().filter(|l| l.changed).count() as u64);
         self.edited = false;
+        #[cfg(test)]
+        crate::testing::changed(self.core, self.context, end);
         end
     }
 

@@ -9,6 +9,9 @@
 //! No file, socket or clock is touched here: all I/O goes through [`io::Storage`], all time through [`units::Clock`].
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate self as engine;
+
 pub mod btree;
 pub mod cache;
 pub mod change;

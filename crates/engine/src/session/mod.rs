@@ -271,3 +271,6 @@ impl Drop for Session {
         self.core.gate.leave(&self.seat);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,4 +5,6 @@ mod basics;
 mod machine;
 mod model;
 mod random;
+mod room;
+mod threads;
 mod world;
