@@ -107,21 +107,21 @@ impl ControlFile {
     pub fn open(plan: ControlPlan<'_>, first: &Path) -> Result<Option<Self>> {
         let disk = plan.storage.open(first, plan.access)?;
         let mut buffer = buffer()?;
-        let Some(Found { content: guide, .. }) = newest(first, &*disk, &mut buffer)? else { return Ok(None) };
+        let Some(guide) = newest(first, &*disk, &mut buffer)? else { return Ok(None) };
+        let (paths, database_id) = (guide.content.copies.clone(), guide.content.database_id);
         let mut copies = vec![Copy { path: first.to_path_buf(), disk }];
-        for path in guide.copies.iter().skip(1) {
+        // Not read a second time: a device that fails meanwhile would leave no state at all.
+        let mut states = vec![Some(guide)];
+        for path in paths.iter().skip(1) {
             let disk = plan.storage.open(path, plan.access).map_err(|error| missing(path, first, &error))?;
+            let found = newest(path, &*disk, &mut buffer).ok().flatten();
+            states.push(found.filter(|found| found.content.database_id == database_id));
             copies.push(Copy { path: path.clone(), disk });
-        }
-        let mut states = Vec::new();
-        for copy in &copies {
-            let found = newest(&copy.path, &*copy.disk, &mut buffer).ok().flatten();
-            states.push(found.filter(|found| found.content.database_id == guide.database_id));
         }
         let newest = states.iter().flatten().map(|found| found.sequence).max();
         let behind = states.iter().any(|state| state.as_ref().map(|found| found.sequence) != newest);
         let best = states.into_iter().flatten().max_by_key(|found| found.sequence);
-        let Found { sequence, mut content } = best.expect("the first copy was read a moment ago");
+        let Found { sequence, mut content } = best.expect("the first copy was read above");
         // The database may have been moved: the directory that it was opened in is where the first copy is.
         content.copies[0] = first.to_path_buf();
         let control = Self::over(plan, copies, sequence, content.clone())?;

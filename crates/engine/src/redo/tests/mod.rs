@@ -3,6 +3,7 @@
 mod crash;
 mod formats;
 mod groups;
+mod instance;
 mod threads;
 
 use super::record::{self, Form};
@@ -39,6 +40,8 @@ struct Trouble {
 struct Memory {
     files: Mutex<BTreeMap<PathBuf, Arc<CrashDisk>>>,
     trouble: Mutex<Option<Trouble>>,
+    /// How long a write takes, microseconds: long enough for sessions to queue behind it.
+    write_us: AtomicU64,
 }
 
 impl Memory {
@@ -73,6 +76,10 @@ impl Disk for Opened {
         self.disk.read_at(buffer, offset)
     }
     fn write_at(&self, data: &[u8], offset: u64) -> Outcome {
+        match self.memory.write_us.load(Ordering::Relaxed) {
+            0 => {}
+            us => std::thread::sleep(std::time::Duration::from_micros(us)),
+        }
         if let Some(trouble) = &mut *self.memory.trouble.lock()
             && self.path.to_string_lossy().contains(&trouble.of)
         {

@@ -1,6 +1,7 @@
 //! Many sessions at once: nobody is forgotten, nobody is woken too early, a crash reaches all.
 
 use super::*;
+use crate::statistics::Statistic;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -52,11 +53,14 @@ fn sessions(log: &Arc<RedoLog>, bed: &Bed, lgwr: bool, count: u64, body: impl Fn
     });
 }
 
-fn commits_of_many(lgwr: bool) {
+/// `write_us`: how long a write takes. Groups form only behind slow ones; without, everything else happens more often.
+fn commits_of_many(lgwr: bool, write_us: u64) {
     let bed = Bed::new(Background::Threads, 3, 1, 256 << 10);
+    bed.memory.write_us.store(write_us, Ordering::Relaxed);
     let pages = Table::default();
     let log = Arc::new(bed.open(&pages, true).unwrap().0);
-    let highest = AtomicU64::new(0);
+    let (highest, synced) = (AtomicU64::new(0), AtomicU64::new(0));
+    let writes = bed.statistics.value(Statistic::RedoWrites);
     sessions(&log, &bed, lgwr, 10, |number, context| {
         let mut rng = Rng::new(Seed(number));
         for _ in 0..300 {
@@ -73,12 +77,20 @@ fn commits_of_many(lgwr: bool) {
                 log.sync(&context, end).unwrap();
                 assert!(log.durable_lsn() >= end);
                 highest.fetch_max(end.0, Ordering::Relaxed);
+                synced.fetch_add(1, Ordering::Relaxed);
             }
         }
     });
     assert!(log.durable_lsn().0 >= highest.into_inner());
-    assert_eq!(log.state.lock().reserved, 0);
-    assert!(log.state.lock().waiting.is_empty());
+    let state = log.state.lock();
+    assert_eq!((state.reserved, state.writing), (0, false));
+    // Nobody waits any more; one who led although queued may have left its name.
+    assert!(state.waiting.iter().all(|waiter| waiter.lsn <= log.durable_lsn()));
+    let writes = bed.statistics.value(Statistic::RedoWrites) - writes;
+    if write_us > 0 {
+        let synced = synced.into_inner();
+        assert!(writes * 2 < synced, "{synced} commits in {writes} writes: hardly a group");
+    }
 }
 
 impl RedoLog {
@@ -93,12 +105,14 @@ impl RedoLog {
 
 #[test]
 fn ten_sessions_commit_and_none_is_forgotten() {
-    within(60, || commits_of_many(true));
+    within(60, || commits_of_many(true, 0));
+    within(60, || commits_of_many(true, 150));
 }
 
 #[test]
 fn ten_sessions_commit_without_a_log_writer() {
-    within(60, || commits_of_many(false));
+    within(60, || commits_of_many(false, 0));
+    within(60, || commits_of_many(false, 150));
 }
 
 #[test]
@@ -107,6 +121,7 @@ fn a_failed_write_reaches_everybody() {
         within(60, move || {
             let bed = Bed::new(Background::Threads, 2, 1, 256 << 10);
             let log = Arc::new(bed.open(&Table::default(), true).unwrap().0);
+            bed.memory.write_us.store(100, Ordering::Relaxed);
             bed.memory.fail_after(50, "");
             sessions(&log, &bed, lgwr, 10, |number, context| {
                 loop {
@@ -171,4 +186,28 @@ fn redo_that_nobody_waits_for_is_written_when_posted() {
             }
         });
     });
+}
+
+#[test]
+fn who_comes_while_its_chunk_is_being_written_leaves_with_it() {
+    for lgwr in [false, true] {
+        within(20, move || {
+            let bed = Bed::new(Background::Threads, 2, 1, 256 << 10);
+            let log = Arc::new(bed.open(&Table::default(), true).unwrap().0);
+            bed.memory.write_us.store(100_000, Ordering::Relaxed);
+            // Its record is in the chunk that the other one leads, and nobody writes another.
+            let late = log.append(log.try_reserve(100).unwrap().unwrap(), &[1; 100]);
+            sessions(&log, &bed, lgwr, 2, |number, context| {
+                if number == 0 {
+                    let end = log.append(log.try_reserve(100).unwrap().unwrap(), &[2; 100]);
+                    return log.sync(&context, end).unwrap();
+                }
+                while !log.state.lock().writing {
+                    std::thread::yield_now();
+                }
+                log.sync(&context, late).unwrap();
+            });
+            assert_eq!(bed.statistics.value(Statistic::RedoWrites), 1);
+        });
+    }
 }
