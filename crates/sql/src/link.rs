@@ -40,6 +40,7 @@ const SOURCE_LINES: u64 = 300_000;
 impl Link {
     /// Over a session.
     pub fn new(session: Session) -> Arc<Self> {
+        let history = Some(session.core().history.clone());
         Arc::new(Self(Mutex::new(Inner {
             session,
             entries: BTreeMap::new(),
@@ -47,7 +48,7 @@ impl Link {
             changed: 0,
             failed: None,
             panicked: None,
-            history: None,
+            history,
             source_lines: SOURCE_LINES,
         })))
     }

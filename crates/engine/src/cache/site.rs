@@ -112,6 +112,9 @@ impl Site for Core {
             content.checkpoint = lsn;
             Ok(())
         })?;
+        if self.parameters.boolean(Parameter::CheckpointsToAlert) {
+            self.alert.line(&format!("checkpoint at redo position {}", lsn.0));
+        }
         // Not before: a crash in between would begin recovery in a group that was written over.
         self.redo.note_checkpoint(lsn);
         Ok(())

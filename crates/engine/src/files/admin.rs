@@ -128,9 +128,11 @@ impl Core {
 
     /// Removes a tablespace and its files. The caller has made sure that no segment is left in it.
     ///
-    /// 1. write its dirty blocks (space maps), so that no database writer comes back to its files.
-    /// 2. announce: from here on the files are as good as gone, and a crash removes them at the next open.
-    /// 3. close and remove them. 4. forget them.
+    /// 1. make all redo durable, commits that did not wait for it included (`commit_wait`): that nothing is left in it must
+    ///    not be taken back by a crash.
+    /// 2. write its dirty blocks (space maps), so that no database writer comes back to its files.
+    /// 3. announce: from here on the files are as good as gone, and a crash removes them at the next open.
+    /// 4. close and remove them. 5. forget them.
     ///
     /// # Errors
     /// [`EngineError::NoSuch`], [`EngineError::Invalid`] for SYSTEM, what storage says.
@@ -141,6 +143,7 @@ impl Core {
                 "tablespace SYSTEM holds the catalog and cannot be dropped".into(),
             ));
         }
+        self.redo.wait_durable(self, context, self.redo.tail_lsn())?;
         self.cache.write_dirty(self, context, None)?;
         let records = self.control.update(context, |content| {
             let files = content.files.iter_mut().filter(|file| file.tablespace == number);

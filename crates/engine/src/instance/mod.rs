@@ -28,7 +28,7 @@ use crate::cache::BufferCache;
 use crate::context::{Context, Environment};
 use crate::files::FileSet;
 use crate::files::control::ControlFile;
-use crate::parameter::Parameters;
+use crate::parameter::{Parameter, Parameters};
 use crate::redo::RedoLog;
 use crate::sort::TempSpace;
 use crate::space::Space;
@@ -42,6 +42,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use waits::SessionKind;
+use waits::ash::Sampler;
 
 /// What the parts of an instance are built on; their constructors get it before there is a [`Core`].
 pub struct Foundation {
@@ -51,6 +52,8 @@ pub struct Foundation {
     pub directory: PathBuf,
     /// All wait slots.
     pub waits: Arc<waits::Registry>,
+    /// Active session history: `v$active_session_history`.
+    pub history: Arc<Sampler>,
     /// Values in force.
     pub parameters: Parameters,
     /// `v$sysstat`.
@@ -120,6 +123,21 @@ impl Core {
         let core = Arc::new(Self { foundation, cache, redo, space, transactions, temp, processes });
         core.health.watch_over(&core);
         Ok(core)
+    }
+
+    /// Makes a commit durable up to `lsn` as `commit_wait` and `commit_logging` want it: waits for the log, or only calls the log
+    /// writer, or leaves it to him when he writes next.
+    ///
+    /// # Errors
+    /// As [`RedoLog::wait_durable`].
+    pub fn sync_commit(&self, context: &Context, lsn: crate::Lsn) -> Result<()> {
+        if self.parameters.choice(Parameter::CommitWait) == "wait" {
+            return self.redo.wait_durable(self, context, lsn);
+        }
+        if self.parameters.choice(Parameter::CommitLogging) == "immediate" {
+            self.redo.post();
+        }
+        self.health.check()
     }
 
     /// Wakes everybody who waits in any part, so that they look at [`Foundation::health`] and [`Foundation::gate`] again.

@@ -2,7 +2,7 @@
 
 use super::{AlertLog, Core, Foundation, Gate, Health, Instance, InstanceConfig, process};
 use crate::cache;
-use crate::context::Environment;
+use crate::context::{Background, Environment};
 use crate::files::FileSet;
 use crate::files::admin;
 use crate::files::control::{self, Content, ControlFile, ControlPlan, FIRST_COPY, State};
@@ -14,10 +14,14 @@ use io::{Access, Storage, StorageLock};
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
+use units::{Clock, Nanos};
 use waits::SessionKind;
+use waits::ash::Sampler;
 
 /// Name of the file that says which process has the database open.
 const LOCK_FILE: &str = "redoubt.lock";
+/// Rows of active session history that are kept: an hour of five active sessions at one sample a second.
+const HISTORY_ROWS: usize = 20_000;
 
 impl Instance {
     /// Opens a database, recovering it when it was not shut down cleanly. Of `config`, directory and parameters count.
@@ -138,9 +142,17 @@ pub(super) fn foundation(
         }
     };
     let sessions = parameters.number(Parameter::Sessions) as usize;
+    let waits = waits::Registry::new(environment.clock.clone(), sessions);
+    let interval = Nanos::millis(parameters.number(Parameter::AshInterval));
+    // A simulation has nobody who could sleep until the next sample: who wants one takes it (`Sampler::step`).
+    let history = match (&environment.clock, environment.background) {
+        (Clock::Real, Background::Threads) => Sampler::start(&waits, interval, HISTORY_ROWS),
+        _ => Sampler::stepped(&waits, interval, HISTORY_ROWS),
+    };
     let files = FileSet::new(storage, access_of(&parameters), parameters.block_bytes());
     Ok(Foundation {
-        waits: waits::Registry::new(environment.clock.clone(), sessions),
+        waits,
+        history: Arc::new(history),
         environment,
         directory: config.directory.clone(),
         parameters,

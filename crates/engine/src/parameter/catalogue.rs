@@ -49,8 +49,8 @@ catalogue! {
     SmallTableThreshold "_small_table_threshold" number(0, u32::MAX as u64), "0", Now,
         "blocks up to which a full scan goes through the cache; 0 is 2 % of the cache";
     CommitLogging "commit_logging" Kind::Choice(&["immediate", "batch"]), "immediate", Now,
-        "batch lets the log writer wait a little for more commits before it writes";
-    CommitWait "commit_wait" Kind::Choice(&["wait", "nowait", "force_wait"]), "wait", Now,
+        "whether a commit that does not wait (commit_wait) wakes the log writer at once, or leaves it to its next write, at most a second later";
+    CommitWait "commit_wait" Kind::Choice(&["wait", "nowait"]), "wait", Now,
         "nowait returns from a commit before its redo is on disk: the last commits may be lost in a crash";
     BlockSize "db_block_size" size(2 * KIB, 32 * KIB), "8k", Creation,
         "bytes of a database block, a power of two";
@@ -80,8 +80,6 @@ catalogue! {
         "bytes of one sort in memory before it spills to temp";
     TornPageProtection "torn_page_protection" Kind::Choice(&["redo", "doublewrite", "atomic", "off"]), "redo", Restart,
         "how a block that was half written when the power went is mended: from full images in redo, from a second copy, or by the device";
-    UndoRetention "undo_retention" number(0, 1 << 31), "900", Now,
-        "seconds that old versions are kept for when no statement needs them";
     UndoTablespace "undo_tablespace" Kind::Name, "UNDO", Now,
         "where new transactions keep their undo";
 }

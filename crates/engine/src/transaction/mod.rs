@@ -129,7 +129,7 @@ impl Transactions {
 
     /// Commits, in this order:
     /// 1. the commit record: the slot says *committed* (in memory and in the log buffer)
-    /// 2. the log up to there is durable
+    /// 2. the log up to there is durable (unless `commit_wait = nowait`)
     /// 3. the transaction is no longer active: views from now on see it, who waits for its rows goes on.
     ///
     /// 3 before 2 would show others what a crash can still take away.
@@ -149,7 +149,7 @@ impl Transactions {
                 return Err(error);
             }
         };
-        core.redo.wait_durable(core, context, lsn)?;
+        core.sync_commit(context, lsn)?;
         self.leave(context, transaction, Some((end, State::Committed)));
         Ok(())
     }

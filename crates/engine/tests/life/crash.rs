@@ -124,9 +124,13 @@ fn the_power_may_go_during_recovery() {
 /// the law holds.
 #[test]
 fn a_failing_call_costs_no_commit() {
-    let prepared = prepared(("none", "redo"));
     let mut stopped = 0;
-    for (on, errno) in [(Call::Write, 5), (Call::Read, 5), (Call::Write, 28), (Call::Name, 5)] {
+    let kinds = [(Call::Write, 5), (Call::Read, 5), (Call::Write, 28), (Call::Name, 5)];
+    for (way, (on, errno)) in [("none", "redo"), ("setall", "doublewrite")]
+        .into_iter()
+        .flat_map(|way| kinds.map(|kind| (way, kind)))
+    {
+        let prepared = prepared(way);
         let mut nth = 1;
         loop {
             let storage = prepared.fork();
@@ -154,7 +158,7 @@ fn a_failing_call_costs_no_commit() {
                 assert!(result.is_ok());
                 break;
             }
-            nth += 1 + nth / 10;
+            nth += 1 + nth / 6;
         }
     }
     assert!(stopped > 0, "a failed log write stops the instance");

@@ -4,7 +4,7 @@ use crate::machine::{KIB, alert, create, create_table, ids, open, row, storage};
 use engine::files::admin::{FileSpec, Growth};
 use engine::files::control::TablespaceKind;
 use engine::parameter::{Parameter, Scope};
-use engine::{Applied, Instance, Shutdown};
+use engine::{AlterSystem, Applied, Instance, Shutdown};
 use io::Storage;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -140,6 +140,82 @@ fn a_table_outgrows_its_first_file() {
     let instance = open(&storage);
     let mut session = instance.session("test").unwrap();
     assert_eq!(ids(&mut session, "t"), (0..1000).collect::<Vec<_>>());
+}
+
+/// What was read and written is told per file and per kind of file.
+#[test]
+fn every_transfer_is_counted() {
+    let storage = storage();
+    let instance = create(&storage);
+    let mut session = instance.session("test").unwrap();
+    create_table(&mut session, "t");
+    let table = session.table("t").unwrap();
+    for id in 0..200 {
+        session.insert(&table, &row(id, &"x".repeat(1000))).unwrap();
+        session.commit().unwrap();
+    }
+    instance.shutdown(Shutdown::Immediate).unwrap();
+
+    let instance = open(&storage);
+    instance.core.parameters.set(Parameter::CheckpointsToAlert, "true").unwrap();
+    let mut session = instance.session("test").unwrap();
+    let table = session.table("t").unwrap();
+    let mut scan = session.scan(&table).unwrap();
+    let mut last = None;
+    while let Some((address, _)) = scan.next(&mut session).unwrap() {
+        last = Some(address);
+    }
+    session.update(&table, last.unwrap(), &row(-1, "changed")).unwrap();
+    session.commit().unwrap();
+    session.alter_system(&AlterSystem::Checkpoint).unwrap();
+    let rows = instance.iostat_file();
+    let of = |name: &str, number| {
+        let row =
+            rows.iter().find(|row| row.file_type.name() == name && (row.number == number || number == 0));
+        row.unwrap().io
+    };
+    let users = of("Data File", 4);
+    let (read, written) = (users.small_read.bytes + users.large_read.bytes, users.small_write.bytes);
+    assert!(read >= 200 * 1000 && written >= 4096, "{users:?}");
+    assert!(users.small_read.requests >= users.small_sync_read.requests && users.errors == 0);
+    assert!(users.small_read.time.0 + users.large_read.time.0 > 0, "reads take time: {users:?}");
+    assert!(of("Log File", 0).small_write.requests > 0);
+    assert!(of("Control File", 0).small_write.requests > 0);
+    let sysstat = instance.sysstat();
+    let value = |name: &str| sysstat.iter().find(|row| row.name == name).unwrap().value;
+    assert_eq!(value("user commits"), 1);
+    assert!(value("physical reads") * 4096 == value("physical read bytes") && value("physical reads") > 50);
+    assert!(value("redo size") > 0 && value("redo writes") > 0 && value("physical writes") > 0);
+    assert!(alert(&storage).contains("checkpoint at redo position"));
+    let waits = instance.core.waits.totals().foreground;
+    assert!(waits.event(waits::Event::LogFileSync).waits >= 1);
+    let history = &instance.core.history;
+    while !history.step() {}
+    assert_eq!(history.recent().len(), 1, "a simulation samples when it is asked to");
+}
+
+/// A commit that does not wait is seen at once, and on disk soon.
+#[test]
+fn commits_need_not_wait() {
+    let storage = storage();
+    let instance = create(&storage);
+    let mut session = instance.session("test").unwrap();
+    create_table(&mut session, "t");
+    let table = session.table("t").unwrap();
+    let core = instance.core.clone();
+    let context = core.context(SessionKind::Foreground, "test").unwrap();
+    core.set_parameter(&context, "commit_wait", "nowait", None).unwrap();
+    let calls = storage.calls();
+    for id in 0..20 {
+        session.insert(&table, &row(id, "nobody waits")).unwrap();
+        session.commit().unwrap();
+    }
+    assert_eq!(storage.calls(), calls, "nothing was written");
+    assert_eq!(ids(&mut session, "t").len(), 20);
+    core.redo.wait_durable(&core, &context, core.redo.tail_lsn()).unwrap();
+    instance.shutdown(Shutdown::Abort).unwrap();
+    let instance = open(&storage);
+    assert_eq!(ids(&mut instance.session("test").unwrap(), "t").len(), 20);
 }
 
 #[test]
