@@ -11,6 +11,7 @@ use host::journal::Journal;
 use host::workspace::Workspace;
 use record::{CounterRow, Experiment, FactRow, Writer};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use units::{Nanos, Seed, clock};
 
 /// How often counters are sampled for the time lines.
@@ -24,7 +25,7 @@ pub struct Bench {
     pub storage: host::facts::Storage,
     /// Where chance comes from.
     pub seed: Seed,
-    workspace: Option<Workspace>,
+    workspace: Option<Arc<Workspace>>,
     journal: Option<Journal>,
     sampler: Option<Sampler>,
     started: Nanos,
@@ -60,7 +61,7 @@ impl Bench {
         // The record comes last: what fails before it leaves no record of a run that never was.
         let mut journal = Journal::open(purpose.kind)?;
         let workspace = match &purpose.workspace_in {
-            Some(parent) => Some(Workspace::create(parent, &mut journal)?),
+            Some(parent) => Some(Arc::new(Workspace::create(parent, &mut journal)?)),
             None => None,
         };
         let path = purpose.record_path.unwrap_or_else(|| record::runs::new_path(purpose.kind));
@@ -107,6 +108,14 @@ impl Bench {
     /// When the bench was opened without a workspace: a bug.
     pub fn new_file(&self, name: &str) -> Result<PathBuf, LabError> {
         Ok(self.workspace.as_ref().expect("a bench with a workspace").list(name)?)
+    }
+
+    /// The workspace, for a target that makes its files itself.
+    ///
+    /// # Panics
+    /// When the bench was opened without a workspace: a bug.
+    pub fn workspace(&self) -> Arc<Workspace> {
+        self.workspace.clone().expect("a bench with a workspace")
     }
 
     /// Seconds since the start.

@@ -21,6 +21,9 @@ pub enum LabError {
     /// The record could not be written.
     #[error(transparent)]
     Record(#[from] record::RecordError),
+    /// The embedded database refused or failed.
+    #[error(transparent)]
+    Engine(#[from] engine::EngineError),
     /// The load generator could not run.
     #[error(transparent)]
     Load(LoadError),

@@ -137,6 +137,11 @@ pub fn read_checks(observed: &Observed) -> Vec<Check> {
     ]
 }
 
+/// What the machine did to a phase that is no plain load.
+pub fn machine_checks(delta: &Delta) -> Vec<Check> {
+    vec![check::steal(delta.steal_share, None), check::others(delta.others_cpu_share)]
+}
+
 /// Do histogram, counter and slices agree?
 pub fn conservation(trial: &Trial) -> Check {
     let sliced = trial.slices.iter().map(|slice| slice.ops).sum();

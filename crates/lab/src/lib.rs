@@ -10,10 +10,12 @@ pub mod bench;
 pub mod calibrate;
 pub mod compare;
 pub mod control;
+pub mod database;
 pub mod doctor;
 mod error;
 pub mod evidence;
 pub mod load;
+pub mod run;
 pub mod target;
 pub mod workload;
 

@@ -20,6 +20,8 @@ pub struct Cli {
 pub enum Command {
     /// The main job: which I/O mode should the database use here? 4 to 5 minutes.
     Compare(Compare),
+    /// Run one case on the embedded database under one configuration, with everything that it saw.
+    Run(Run),
     /// How much can this storage do? IOPS, MB/s, latency, redo writes, the knee. 3 minutes.
     Calibrate(Calibrate),
     /// Look before measuring: health, honest fsync, scheduler, mount options, noise, limits.
@@ -47,6 +49,9 @@ pub enum Command {
     redoubt compare --modes none,setall       two modes only, decided sooner\n  \
     redoubt compare --read-share 0.7 --hit-ratio 0.98   weighted for your own mix")]
 pub struct Compare {
+    /// What the workloads run on: engine (the embedded database) or files (a database's I/O on plain files).
+    #[arg(long, default_value = "engine")]
+    pub target: lab::compare::TargetKind,
     /// Directory on the storage in question.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub dir: PathBuf,
@@ -77,6 +82,69 @@ pub struct Compare {
     /// Options of every run.
     #[command(flatten)]
     pub run: RunOptions,
+}
+
+/// Options of `run`.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    redoubt run commit                           10 sessions commit row by row for a minute\n  \
+    redoubt run order-entry --sessions 15 --io setall --minutes 5\n  \
+    redoubt run growth --scale 0.1 --dir /data   the article's script, a tenth of its size\n  \
+    redoubt run commit --set commit_logging=batch --redo 16m")]
+pub struct Run {
+    /// What to run; `redoubt cases` tells what each answers.
+    #[arg(value_name = "CASE")]
+    pub case: lab::run::Case,
+    /// Directory on the storage in question.
+    #[arg(long, default_value = ".")]
+    pub dir: PathBuf,
+    /// Length of the measured window, minutes. growth takes what its rounds need.
+    #[arg(long, default_value_t = 1.0)]
+    pub minutes: f64,
+    /// Concurrent sessions.
+    #[arg(long, default_value_t = 10)]
+    pub sessions: u32,
+    /// I/O mode: none, asynch, directio, setall, concurrent.
+    #[arg(long, default_value = "setall", value_name = "MODE")]
+    pub io: io::IoMode,
+    /// API of an asynchronous mode: io_uring or libaio [default: io_uring where it works].
+    #[arg(long)]
+    pub api: Option<io::Api>,
+    /// Size of the data; 1 is the article's or the specification's.
+    #[arg(long, default_value_t = 0.02)]
+    pub scale: f64,
+    /// Buffer cache [default: a quarter of the data, 16 to 512 MiB].
+    #[arg(long)]
+    pub cache: Option<Bytes>,
+    /// Database block size.
+    #[arg(long, default_value = "8k")]
+    pub block: Bytes,
+    /// Size of each of the three redo groups.
+    #[arg(long, default_value = "64m")]
+    pub redo: Bytes,
+    /// Transactions per second over all sessions, at fixed instants; latency counts from there [default: as fast as they go].
+    #[arg(long, value_name = "PER-SECOND")]
+    pub rate: Option<f64>,
+    /// Keying and think times of order-entry.
+    #[arg(long, value_enum, default_value_t = Thinking::None)]
+    pub think: Thinking,
+    /// A parameter of the database, NAME=VALUE; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub parameters: Vec<String>,
+    /// Options of every run.
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// How long users think.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Thinking {
+    /// Not at all.
+    None,
+    /// A hundredth of the specification's times.
+    Light,
+    /// The specification's times.
+    Spec,
 }
 
 /// Options of `calibrate`.

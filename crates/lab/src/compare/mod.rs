@@ -5,8 +5,10 @@
 //! trials of a configuration → inputs of the weighted verdict. The verdict itself is computed from the record.
 
 pub mod configuration;
+mod embedded;
 pub mod plan;
 mod proof;
+mod stay;
 pub mod visit;
 
 use crate::LabError;
@@ -14,19 +16,26 @@ use crate::bench::{Bench, Finished, Purpose};
 use crate::control::Control;
 use crate::evidence::{Observed, check_row};
 use configuration::Configuration;
+use embedded::Embedded;
 use io::{Access, Api, File};
 use plan::Plan;
 use record::json::json;
 use record::{ConfigurationRow, IntervalRow, PhaseRow, VisitRow};
+use stay::{Stay, Subject, Terms};
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos, Seed, clock};
-use visit::{DATA_FILE_ID, Files, Visit, Workload};
+use visit::{DATA_FILE_ID, Files, Workload};
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The directory on the storage in question.
     pub directory: PathBuf,
+    /// What the workloads run on.
+    pub target: TargetKind,
     /// Time budget, minutes.
     pub minutes: f64,
     /// Size of the data file; `None`: chosen here and said.
@@ -51,11 +60,47 @@ pub struct Options {
     pub record_path: Option<PathBuf>,
 }
 
+/// What the workloads run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TargetKind {
+    /// The embedded database.
+    #[default]
+    Engine,
+    /// Plain files: a database's I/O without a database.
+    Files,
+}
+
+impl fmt::Display for TargetKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Engine => "engine",
+            Self::Files => "files",
+        })
+    }
+}
+
+impl FromStr for TargetKind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "engine" => Ok(Self::Engine),
+            "files" => Ok(Self::Files),
+            _ => Err(format!(
+                "{text:?} is not a target; type engine (the embedded database) or files (plain files)"
+            )),
+        }
+    }
+}
+
 /// Size of the data file when the user names none.
 const SIZE_DEFAULT: Bytes = Bytes::gib(1);
+/// The same for the embedded database, whose table has to be inserted row by row.
+const SIZE_DEFAULT_ENGINE: Bytes = Bytes::mib(256);
 /// Smallest data file that says anything: cold reads must not run out of unread blocks at once.
 const SIZE_MIN: Bytes = Bytes::mib(64);
 const REDO_BYTES: Bytes = Bytes::mib(64);
+/// A file to try open flags on.
+const PROBE_BYTES: Bytes = Bytes::mib(1);
 /// Hot region of `read-cached`.
 const CACHED_BYTES: Bytes = Bytes::mib(32);
 /// Share of the free space that a run may fill.
@@ -73,7 +118,7 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
     check_options(options)?;
     let purpose = Purpose {
         kind: "compare",
-        case: None,
+        case: (options.target == TargetKind::Engine).then_some("growth"),
         command: options.command.clone(),
         seed: options.seed,
         budget_seconds: options.minutes * 60.0,
@@ -83,7 +128,7 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
     let size = choose_size(options)?;
     control.progress.say(&format!(
         "{} of test data in a directory of our own in {}, removed at the end.",
-        Bytes(size.0 + size.0 / GROWTH_SHARE + REDO_BYTES.0),
+        disk_needed(options, size),
         options.directory.display()
     ));
     let mut bench = Bench::open(&options.directory, purpose)?;
@@ -135,7 +180,7 @@ fn check_options(options: &Options) -> Result<(), LabError> {
 fn choose_size(options: &Options) -> Result<Bytes, LabError> {
     let free = io::prepare::free_space(&options.directory)?;
     let room = ((free as f64 * FREE_SHARE_MAX) as u64).saturating_sub(REDO_BYTES.0);
-    let needs = |size: u64| size + size / GROWTH_SHARE;
+    let needs = |size: u64| disk_needed(options, Bytes(size)).0.saturating_sub(REDO_BYTES.0);
     let size = match options.size {
         Some(size) if size < SIZE_MIN => {
             return Err(LabError::Target(format!(
@@ -143,6 +188,7 @@ fn choose_size(options: &Options) -> Result<Bytes, LabError> {
             )));
         }
         Some(size) => size.0,
+        None if options.target == TargetKind::Engine => SIZE_DEFAULT_ENGINE.0,
         None => SIZE_DEFAULT.0.min(room * GROWTH_SHARE / (GROWTH_SHARE + 1)).max(SIZE_MIN.0),
     };
     let size = size - size % u64::from(visit::BULK_BYTES);
@@ -158,13 +204,24 @@ fn choose_size(options: &Options) -> Result<Bytes, LabError> {
     Ok(Bytes(size))
 }
 
+/// What a comparison runs on, the configurations that work there, and the log block that suits them all, bytes.
+type Prepared = (Subject, Vec<Configuration>, u32);
+
 /// A comparison that is ready to measure.
 struct Comparison<'o> {
     options: &'o Options,
     configurations: Vec<Configuration>,
-    files: Files,
+    subject: Subject,
     plan: Plan,
     log_block_bytes: u32,
+}
+
+/// What the files of a comparison take on disk, at most.
+fn disk_needed(options: &Options, size: Bytes) -> Bytes {
+    match options.target {
+        TargetKind::Files => Bytes(size.0 + size.0 / GROWTH_SHARE + REDO_BYTES.0),
+        TargetKind::Engine => Embedded::sizes(size, options.block).total(),
+    }
 }
 
 impl<'o> Comparison<'o> {
@@ -174,6 +231,27 @@ impl<'o> Comparison<'o> {
         bench: &mut Bench,
         control: &mut Control<'_>,
     ) -> Result<Self, LabError> {
+        let (subject, configurations, log_block_bytes) = match options.target {
+            TargetKind::Files => Self::prepare_files(options, size, bench, control)?,
+            TargetKind::Engine => Self::prepare_engine(options, size, bench, control)?,
+        };
+        let mut comparison = Self {
+            options,
+            configurations,
+            subject,
+            plan: Plan::for_budget(60.0, 1, 64e6, Bytes::mib(16)),
+            log_block_bytes,
+        };
+        comparison.pilot(bench, control)?;
+        Ok(comparison)
+    }
+
+    fn prepare_files(
+        options: &Options,
+        size: Bytes,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<Prepared, LabError> {
         let files = Files {
             data: bench.new_file("data.dbf")?,
             data_bytes: size.0,
@@ -183,30 +261,41 @@ impl<'o> Comparison<'o> {
         };
         make(bench, control, &files.data, size.0, options.block.0 as u32, DATA_FILE_ID)?;
         make(bench, control, &files.redo, REDO_BYTES.0, 4096, crate::workload::commit::REDO_FILE_ID)?;
-        let (configurations, log_block_bytes) = usable(options, &files, bench, control)?;
-        let mut comparison = Self {
-            options,
-            configurations,
-            files,
-            plan: Plan::for_budget(60.0, 1, 64e6, Bytes::mib(16)),
-            log_block_bytes,
-        };
-        comparison.pilot(bench, control)?;
-        Ok(comparison)
+        let (configurations, log_block_bytes) = usable(options, &files.data, bench, control)?;
+        Ok((Subject::Files(files), configurations, log_block_bytes))
     }
 
-    fn visit<'v>(&'v self, configuration: Configuration, seed: Seed, control: &'v Control<'_>) -> Visit<'v> {
-        Visit {
-            configuration,
-            files: &self.files,
+    fn prepare_engine(
+        options: &Options,
+        size: Bytes,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<Prepared, LabError> {
+        // Which modes work is asked of a small file first: the database is filled in one that does.
+        let probe = bench.new_file("probe.dbf")?;
+        make(bench, control, &probe, PROBE_BYTES.0, options.block.0 as u32, DATA_FILE_ID)?;
+        let (configurations, log_block_bytes) = usable(options, &probe, bench, control)?;
+        bench.step(control, "making and filling the database");
+        let loader = *configurations.iter().find(|c| c.mode.asynchronous()).unwrap_or(&configurations[0]);
+        let embedded = Embedded::create(bench.workspace(), size, options.block, loader, bench.seed.part(3))?;
+        stop_if_cancelled(control)?;
+        Ok((Subject::Engine(embedded), configurations, log_block_bytes))
+    }
+
+    fn enter<'v>(
+        &'v self,
+        configuration: Configuration,
+        cancel: &'v AtomicBool,
+    ) -> Result<Stay<'v>, LabError> {
+        let terms = Terms {
             phases: self.plan.phases,
             growth: self.plan.growth,
             sessions: self.options.sessions,
             block_bytes: self.options.block.0 as u32,
             log_block_bytes: self.log_block_bytes,
-            seed,
-            cancel: control.cancel,
-        }
+            cancel,
+        };
+        self.subject.enter(configuration, terms)
     }
 
     /// Short trials that are not evidence: how fast are bulk writes in the slowest configuration, and how much does the
@@ -217,29 +306,31 @@ impl<'o> Comparison<'o> {
         self.plan.growth = Bytes::mib(8);
         let mut slowest = f64::INFINITY;
         for &configuration in &self.configurations {
-            let visit = self.visit(configuration, seed, control);
-            visit.prepare(Workload::GrowthWrite)?;
-            let trial = visit.run(Workload::GrowthWrite)?;
+            let mut stay = self.enter(configuration, control.cancel)?;
+            stay.prepare(Workload::GrowthWrite, seed)?;
+            let trial = stay.run(Workload::GrowthWrite, seed)?;
+            stay.leave()?;
             stop_if_cancelled(control)?;
             slowest = slowest.min(trial.bytes as f64 / trial.seconds());
         }
         let mut logs = [Vec::new(), Vec::new()];
+        let mut stay = self.enter(self.configurations[0], control.cancel)?;
         for round in 0..4 {
             for (values, workload) in logs.iter_mut().zip([Workload::ReadCold, Workload::Commit]) {
-                let visit = self.visit(self.configurations[0], seed.part(round), control);
-                visit.prepare(workload)?;
-                values.push(visit.run(workload)?.rate().max(1e-9).ln());
+                stay.prepare(workload, seed.part(round))?;
+                values.push(stay.run(workload, seed.part(round))?.rate().max(1e-9).ln());
                 stop_if_cancelled(control)?;
             }
         }
+        stay.leave()?;
         let left = self.options.minutes * 60.0 - bench.elapsed_seconds() - 3.0;
-        let growth_max = Bytes(self.files.data_bytes / GROWTH_SHARE);
+        let growth_max = Bytes(self.subject.data().1 / GROWTH_SHARE);
         let visits = stats::order::block(self.configurations.len(), 0, bench.seed).len() as u32;
         let pilot = self.plan.phases.read_cold;
         self.plan = Plan::for_budget(left, visits, slowest, growth_max);
         // Cold reads must not run out of unread blocks: what is read again comes from the page cache.
         let fastest = logs[0].iter().copied().fold(f64::NEG_INFINITY, f64::max).exp();
-        let blocks = self.files.data_bytes / self.options.block.0;
+        let blocks = self.subject.data().1 / self.options.block.0;
         let longest = Nanos::secs(UNREAD_SHARE_MAX * blocks as f64 / fastest) - self.plan.phases.settle;
         self.plan.phases.read_cold = self.plan.phases.read_cold.min(longest.max(Nanos::millis(50)));
         self.plan.phases.read_cold_one = self.plan.phases.read_cold_one.min(self.plan.phases.read_cold);
@@ -264,10 +355,10 @@ impl<'o> Comparison<'o> {
         let p = &self.plan;
         let names: Vec<_> = self.configurations.iter().map(Configuration::name).collect();
         bench.writer.plan(&json!({
-            "configurations": names, "baseline": names[0], "blocks": p.blocks, "seed": bench.seed.0,
+            "target": self.options.target.to_string(), "configurations": names, "baseline": names[0], "blocks": p.blocks, "seed": bench.seed.0,
             "order": "random permutation, then its mirror in the next block", "delta": crate::DELTA,
             "looks": [p.blocks], "level_per_look": 0.05,
-            "sessions": self.options.sessions, "block_bytes": self.options.block.0, "data_bytes": self.files.data_bytes,
+            "sessions": self.options.sessions, "block_bytes": self.options.block.0, "data_bytes": self.subject.data().1,
             "growth_bytes": p.growth.0, "redo_bytes": REDO_BYTES.0, "log_block_bytes": self.log_block_bytes,
             "durability": "every data and redo write is durable before it counts (O_DSYNC)",
             "measure_seconds": {
@@ -286,7 +377,7 @@ impl<'o> Comparison<'o> {
             names.len(),
             p.blocks,
             self.options.sessions,
-            Bytes(self.files.data_bytes),
+            Bytes(self.subject.data().1),
             self.options.block,
             Nanos::secs(p.seconds),
         ));
@@ -312,7 +403,7 @@ impl<'o> Comparison<'o> {
             })?);
         }
         let mut workloads = Vec::new();
-        for workload in Workload::ALL {
+        for workload in self.subject.workloads() {
             let about = workload.about();
             let sessions = match workload {
                 Workload::ReadColdOne | Workload::CommitOne => 1,
@@ -380,7 +471,8 @@ impl<'o> Comparison<'o> {
     ) -> Result<(), LabError> {
         let configuration = self.configurations[index];
         let seed = bench.seed.part(10_000 + u64::from(ordinal) * 100 + index as u64);
-        for (workload, &workload_id) in Workload::ALL.into_iter().zip(workloads) {
+        let mut stay = self.enter(configuration, control.cancel)?;
+        for (workload, &workload_id) in self.subject.workloads().into_iter().zip(workloads) {
             let what = format!(
                 "block {} of {}: {}, {}",
                 ordinal + 1,
@@ -389,16 +481,18 @@ impl<'o> Comparison<'o> {
                 workload.about().title
             );
             bench.step(control, &what);
-            let visit = self.visit(configuration, seed.part(workload as u64), control);
-            visit.prepare(workload)?;
+            let seed = seed.part(workload as u64);
+            stay.prepare(workload, seed)?;
             let before = bench.snapshot();
-            let trial = visit.run(workload)?;
+            let trial = stay.run(workload, seed)?;
             stop_if_cancelled(control)?;
             let observed = Observed { delta: bench.since(&before), trial };
-            store(bench, visit_id, workload_id, workload, &configuration, self.options.sessions, &observed)?;
+            let sessions = self.options.sessions;
+            let phase = store(bench, visit_id, workload_id, workload, &configuration, sessions, &observed)?;
+            stay.store(phase, &mut bench.writer)?;
             proof.add(index, workload, observed);
         }
-        Ok(())
+        stay.leave()
     }
 
     fn conclude(&self, ids: &[i64], proof: &proof::Proof, bench: &mut Bench) -> Result<(), LabError> {
@@ -414,14 +508,14 @@ impl<'o> Comparison<'o> {
                 bench.writer.check(&check_row("configuration", Some(ids[index]), &subject, &check))?;
             }
         }
-        for check in crate::evidence::run_checks(bench, &self.files.data, self.files.data_bytes) {
+        for check in crate::evidence::run_checks(bench, self.subject.data().0, self.subject.data().1) {
             bench.writer.check(&check_row("run", None, "", &check))?;
         }
         Ok(())
     }
 }
 
-fn stop_if_cancelled(control: &Control<'_>) -> Result<(), LabError> {
+pub(crate) fn stop_if_cancelled(control: &Control<'_>) -> Result<(), LabError> {
     if control.cancelled() { Err(LabError::Cancelled) } else { Ok(()) }
 }
 
@@ -450,7 +544,7 @@ fn make(
 /// reason, and stands in the record.
 fn usable(
     options: &Options,
-    files: &Files,
+    data: &Path,
     bench: &mut Bench,
     control: &mut Control<'_>,
 ) -> Result<(Vec<Configuration>, u32), LabError> {
@@ -470,7 +564,7 @@ fn usable(
         if !(options.modes.is_empty() || options.modes.contains(&configuration.mode)) {
             continue;
         }
-        let probe = File::open(&files.data, Access::for_mode(configuration.mode, true)).and_then(|file| {
+        let probe = File::open(data, Access::for_mode(configuration.mode, true)).and_then(|file| {
             if configuration.mode.direct() {
                 file.probe_direct()?;
                 log_block_bytes = log_block_bytes.max(file.alignment().length);
@@ -506,7 +600,7 @@ fn store(
     configuration: &Configuration,
     sessions: u32,
     observed: &Observed,
-) -> Result<(), LabError> {
+) -> Result<i64, LabError> {
     let Observed { trial, delta } = observed;
     let (threads, in_flight) = match workload {
         Workload::ReadColdOne | Workload::CommitOne => (1, 1),
@@ -547,7 +641,7 @@ fn store(
     let rows: Vec<_> = trial.slices.iter().map(|slice| interval_row(workload.about().name, slice)).collect();
     bench.writer.intervals(phase, &rows)?;
     bench.writer.histogram(phase, workload.about().name, &trial.histogram.encode())?;
-    Ok(())
+    Ok(phase)
 }
 
 /// One slice as a row of the record.

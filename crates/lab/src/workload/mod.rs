@@ -72,6 +72,20 @@ impl Trial {
 }
 
 impl Trial {
+    /// A fixed amount of work in `window`: one operation for each of `latencies`, `bytes` in all; one interval.
+    pub fn whole(window: Range<Nanos>, latencies: &[Nanos], bytes: u64) -> Self {
+        let slice = Nanos((window.end - window.start).0.max(1));
+        let tally = Tally::new(Window { start: window.start, end: window.start + slice, slice });
+        let mut trial = tally.into_trial(String::new(), 0, 0);
+        (trial.window, trial.ops, trial.bytes) = (window, latencies.len() as u64, bytes);
+        latencies.iter().for_each(|latency| trial.histogram.record(latency.0));
+        let interval = &mut trial.slices[0];
+        (interval.ops, interval.bytes) = (trial.ops, bytes);
+        interval.latency_sum_ns = trial.histogram.sum();
+        interval.latency_max_ns = trial.histogram.max();
+        trial
+    }
+
     /// A closed loop's measurement as a trial; `block_bytes`: size of its requests.
     pub fn of_load(m: Measured, block_bytes: u32) -> Self {
         Self {
@@ -115,13 +129,13 @@ impl Window {
     }
 
     /// Whether a thread should go on.
-    fn open(&self, now: Nanos, cancel: &AtomicBool) -> bool {
+    pub(crate) fn open(&self, now: Nanos, cancel: &AtomicBool) -> bool {
         now < self.end && !cancel.load(Ordering::Relaxed)
     }
 }
 
 /// What one session counts in a window: no sharing while it runs, merged afterwards.
-struct Tally {
+pub(crate) struct Tally {
     window: Window,
     histogram: Histogram,
     slices: Vec<Slice>,
@@ -130,7 +144,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(window: Window) -> Self {
+    pub(crate) fn new(window: Window) -> Self {
         let slices = (0..window.slice_count() as u64)
             .map(|i| {
                 let from = window.start + Nanos(i * window.slice.0);
@@ -142,7 +156,7 @@ impl Tally {
     }
 
     /// Counts an operation that began at `began` and ended at `ended`, when it ended inside the window.
-    fn count(&mut self, began: Nanos, ended: Nanos, bytes: u64) {
+    pub(crate) fn count(&mut self, began: Nanos, ended: Nanos, bytes: u64) {
         if ended < self.window.start || ended >= self.window.end {
             return;
         }
@@ -158,7 +172,7 @@ impl Tally {
         slice.latency_max_ns = slice.latency_max_ns.max(latency);
     }
 
-    fn merge(&mut self, other: &Tally) {
+    pub(crate) fn merge(&mut self, other: &Tally) {
         self.ops += other.ops;
         self.bytes += other.bytes;
         self.histogram.merge(&other.histogram);
@@ -171,7 +185,7 @@ impl Tally {
     }
 
     /// The trial, when the window closed at its planned end (or at `now` after a cancellation).
-    fn into_trial(self, flags: String, requests: u64, request_bytes: u64) -> Trial {
+    pub(crate) fn into_trial(self, flags: String, requests: u64, request_bytes: u64) -> Trial {
         let end = self.window.end.min(clock::now());
         Trial {
             window: self.window.start..end.max(self.window.start),
@@ -195,7 +209,7 @@ impl Tally {
 }
 
 /// Joins a workload's threads: the first failure wins, a panic is passed on.
-fn join_all<T>(
+pub(crate) fn join_all<T>(
     handles: Vec<std::thread::ScopedJoinHandle<'_, Result<T, crate::LabError>>>,
 ) -> Result<Vec<T>, crate::LabError> {
     let results: Vec<_> = handles.into_iter().map(|h| h.join()).collect();

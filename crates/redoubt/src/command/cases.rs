@@ -1,7 +1,7 @@
 //! `redoubt cases`
 
 /// The questions that this version answers: name, question, command.
-const CASES: [(&str, &str, &str); 7] = [
+const CASES: [(&str, &str, &str); 10] = [
     (
         "io modes",
         "Cached, asynchronous, direct, both, or concurrent I/O: which should the database use here?",
@@ -9,13 +9,28 @@ const CASES: [(&str, &str, &str); 7] = [
     ),
     (
         "growth",
-        "How fast does a table grow and how fast is it scanned, cold and warm, in each I/O mode?",
-        "redoubt compare    (rows `growth: …`)",
+        "How fast does a table grow, and how fast is it counted, cold and warm?",
+        "redoubt compare, redoubt run growth",
     ),
     (
         "commit",
-        "How many commits per second do concurrent sessions get through one log writer?",
-        "redoubt compare    (row `redo commits`), redoubt calibrate (group commit)",
+        "How many rows per second can sessions insert when each row is committed?",
+        "redoubt run commit --sessions 10",
+    ),
+    (
+        "order-entry",
+        "How many business transactions per minute does this storage carry, and how long do they take?",
+        "redoubt run order-entry --sessions 15 --minutes 5",
+    ),
+    (
+        "scan",
+        "How fast is a large table scanned past the cache, into the cache, and from the cache?",
+        "redoubt run scan --scale 0.1",
+    ),
+    (
+        "random-read",
+        "How many single blocks per second does the database read that its cache does not hold?",
+        "redoubt run random-read --sessions 32",
     ),
     (
         "your own mix",

@@ -1,29 +1,15 @@
 //! `redoubt compare`
 
-use super::{command_line, measured};
+use super::{command_line, directory, measured};
 use crate::cli::Compare;
-use anyhow::{Result, bail};
-use lab::target::Target;
-use std::path::{Path, PathBuf};
+use anyhow::Result;
 use std::process::ExitCode;
 use units::Seed;
 
-/// The directory to work in, links resolved.
-fn directory(typed: &Path) -> Result<PathBuf> {
-    match Target::resolve(typed, None)? {
-        Target::Directory(path) => Ok(path),
-        Target::File(path) | Target::Device { path, .. } => bail!(
-            "{} is not a directory. compare makes files of its own: give a directory on that storage with --dir. To only read \
-             an existing file or device: redoubt calibrate {}",
-            typed.display(),
-            path.display()
-        ),
-    }
-}
-
 pub fn run(options: Compare) -> Result<ExitCode> {
     let asked = lab::compare::Options {
-        directory: directory(&options.dir)?,
+        directory: directory("compare", &options.dir)?,
+        target: options.target,
         minutes: options.minutes,
         size: options.size,
         sessions: options.sessions,

@@ -6,14 +6,16 @@ mod cleanup;
 mod compare;
 mod doctor;
 mod report;
+mod run;
 
 use crate::cli::{Cli, Command, RunOptions};
 use crate::progress::Screen;
 use crate::stop;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
 use lab::bench::Finished;
 use lab::control::Control;
+use lab::target::Target;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,6 +30,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Compare(options)) => compare::run(options),
+        Some(Command::Run(options)) => run::run(options),
         Some(Command::Calibrate(options)) => calibrate::run(options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Report(options)) => report::run(&options),
@@ -44,6 +47,19 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// The directory to work in, links resolved; `command` makes files of its own there.
+fn directory(command: &str, typed: &Path) -> Result<PathBuf> {
+    match Target::resolve(typed, None)? {
+        Target::Directory(path) => Ok(path),
+        Target::File(path) | Target::Device { path, .. } => bail!(
+            "{} is not a directory. {command} makes files of its own: give a directory on that storage with --dir. To only read \
+             an existing file or device: redoubt calibrate {}",
+            typed.display(),
+            path.display()
+        ),
     }
 }
 

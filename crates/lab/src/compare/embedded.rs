@@ -1,0 +1,284 @@
+//! The workloads of a comparison, done by sessions of the embedded database.
+
+use super::configuration::Configuration;
+use super::stay::Terms;
+use super::visit::Workload;
+use crate::LabError;
+use crate::database::drive::{Pace, Performance};
+use crate::database::evidence::Before;
+use crate::database::order_entry::{self, Scale, Think};
+use crate::database::random_read::{self, Rows, Shape};
+use crate::database::{Database, Sizes, commit, inconsistent, segment_bytes, source};
+use crate::workload::{Trial, Window};
+use engine::{AlterSystem, Instance, Session, Shutdown};
+use host::workspace::Workspace;
+use io::{Access, File};
+use record::Writer;
+use std::path::PathBuf;
+use std::sync::Arc;
+use units::{Bytes, Nanos, Seed, clock};
+
+/// Slice of the time lines.
+const SLICE: Nanos = Nanos::millis(100);
+/// The cache is a small part of the data on purpose: storage is under test.
+const CACHE_SHARE: u64 = 32;
+/// A hot region is this many times the cache: the database misses it, a page cache holds it.
+const HOT_CACHES: u64 = 4;
+/// Rounds of counting in `growth-scan-warm`.
+const WARM_COUNTS: u32 = 4;
+/// The table that grows.
+const GROWING: &str = "T";
+
+/// A database with its tables.
+pub struct Embedded {
+    database: Database,
+    /// The file of USERS.
+    pub data_file: PathBuf,
+    /// Size of the table that is read at random.
+    pub data_bytes: u64,
+    seed: Seed,
+}
+
+impl Embedded {
+    /// Bytes of its files for a table of `data` to read at random, and as much growth as a comparison plans.
+    pub fn sizes(data: Bytes, block: Bytes) -> Sizes {
+        Sizes {
+            block,
+            cache: Bytes((data.0 / CACHE_SHARE).max(8 << 20)),
+            data: Bytes(data.0 + data.0 / 2),
+            undo: Bytes::mib(64),
+            redo: Bytes::mib(64),
+            redo_groups: 3,
+        }
+    }
+
+    /// Makes the database and fills it.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn create(
+        workspace: Arc<Workspace>,
+        data: Bytes,
+        block: Bytes,
+        loader: Configuration,
+        seed: Seed,
+    ) -> Result<Self, LabError> {
+        let data_file = workspace.path().join("users01.dbf");
+        let database = Database::create(workspace, &Self::sizes(data, block), &[], seed)?;
+        let instance = database.open(&loader)?;
+        let mut session = instance.session("prepare")?;
+        random_read::prepare(&mut session, data.0 / block.0, block, seed)?;
+        order_entry::prepare(&mut session, Scale::small(2), seed)?;
+        drop(session);
+        instance.shutdown(Shutdown::Immediate)?;
+        Ok(Self { database, data_file, data_bytes: data.0, seed })
+    }
+
+    /// Opens the database under `configuration`.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn enter<'v>(
+        &'v self,
+        configuration: Configuration,
+        terms: Terms<'v>,
+    ) -> Result<EmbeddedStay<'v>, LabError> {
+        let instance = self.database.open(&configuration)?;
+        let mut session = instance.session("compare")?;
+        let rows = random_read::open(&mut session)?;
+        let before = Before::of(&instance);
+        Ok(EmbeddedStay { embedded: self, terms, instance, session, rows, grown: 0, before })
+    }
+}
+
+/// The database while a configuration is in force.
+pub struct EmbeddedStay<'v> {
+    embedded: &'v Embedded,
+    terms: Terms<'v>,
+    instance: Instance,
+    session: Session,
+    rows: Rows,
+    /// Rows of the growing table.
+    grown: u64,
+    before: Before,
+}
+
+impl EmbeddedStay<'_> {
+    /// Brings about what the workload begins with: caches emptied where it is cold, the growing table made anew.
+    pub(super) fn prepare(&mut self, workload: Workload, seed: Seed) -> Result<(), LabError> {
+        match workload {
+            Workload::ReadColdOne | Workload::ReadCold | Workload::Mixed => self.empty_caches()?,
+            Workload::ReadCached => {
+                self.empty_caches()?;
+                // Read once: a page cache then holds it, the database's own cache cannot.
+                for id in 0..self.hot_rows() {
+                    self.rows.read(&mut self.session, id)?;
+                }
+            }
+            Workload::GrowthWrite => {
+                self.drop_growing()?;
+                let count = (self.terms.growth.0 / 2 / source::ROW_BYTES).max(100);
+                source::create(&mut self.session, GROWING, count, self.embedded.seed)?;
+                self.grown = count;
+                self.empty_caches()?;
+            }
+            Workload::GrowthScanCold => self.empty_caches()?,
+            Workload::CommitOne => self.drop_growing()?,
+            Workload::GrowthScanWarm | Workload::Commit | Workload::Writers => {}
+        }
+        let _ = seed;
+        self.session.alter_system(&AlterSystem::Checkpoint)?;
+        self.before = Before::of(&self.instance);
+        Ok(())
+    }
+
+    /// Runs it.
+    pub(super) fn run(&mut self, workload: Workload, seed: Seed) -> Result<Trial, LabError> {
+        let phases = self.terms.phases;
+        let reads = workload.reads_only();
+        let mut trial = match workload {
+            Workload::ReadColdOne => self.random(1, self.rows.count(), phases.read_cold_one, seed)?,
+            Workload::ReadCold => {
+                self.random(self.terms.sessions, self.rows.count(), phases.read_cold, seed)?
+            }
+            Workload::ReadCached => {
+                self.random(self.terms.sessions, self.hot_rows(), phases.read_cached, seed)?
+            }
+            Workload::GrowthWrite => self.grow()?,
+            Workload::GrowthScanCold => self.count(1)?,
+            Workload::GrowthScanWarm => self.count(WARM_COUNTS)?,
+            Workload::CommitOne => self.commit(1, phases.commit_one, seed)?,
+            Workload::Commit => self.commit(self.terms.sessions, phases.commit, seed)?,
+            Workload::Mixed => self.order_entry(seed)?,
+            Workload::Writers => {
+                return Err(LabError::Target("writers is a workload of --target files".into()));
+            }
+        };
+        let files = self.before.files_since(&self.instance);
+        (trial.requests, trial.request_bytes) =
+            if reads { (files.reads, files.read_bytes) } else { (files.writes, files.write_bytes) };
+        trial.flags = self.flags()?;
+        Ok(trial)
+    }
+
+    /// Writes waits, statistics and files of the last run.
+    pub(super) fn store(&self, phase: i64, writer: &mut Writer) -> Result<(), LabError> {
+        self.before.store(&self.instance, phase, writer)
+    }
+
+    /// Shuts the database down.
+    pub(super) fn leave(self) -> Result<(), LabError> {
+        drop(self.session);
+        self.instance.shutdown(Shutdown::Immediate)?;
+        Ok(())
+    }
+
+    fn hot_rows(&self) -> u64 {
+        let block = u64::from(self.terms.block_bytes);
+        let cache = self.instance.core.cache.frame_count() as u64 * block;
+        (cache * HOT_CACHES / block).min(self.rows.count() / 2).max(1)
+    }
+
+    /// Nothing of the data is in the database's cache or the page cache afterwards.
+    fn empty_caches(&mut self) -> Result<(), LabError> {
+        self.session.alter_system(&AlterSystem::Checkpoint)?;
+        self.session.alter_system(&AlterSystem::FlushBufferCache)?;
+        let plain = Access { read: true, write: false, direct: false, dsync: false };
+        for file in self.instance.datafile() {
+            File::open(&file.name, plain)?.drop_cache()?;
+        }
+        Ok(())
+    }
+
+    fn drop_growing(&mut self) -> Result<(), LabError> {
+        if self.session.tables().iter().any(|table| table.name == GROWING) {
+            self.session.drop_table(GROWING)?;
+        }
+        Ok(())
+    }
+
+    /// The open flags of the data file, as the kernel shows them.
+    fn flags(&self) -> Result<String, LabError> {
+        let name = &self.embedded.data_file;
+        let open = self.instance.core.files.all().into_iter().find(|file| file.path == *name);
+        let file =
+            open.and_then(|file| file.disk().ok()?.as_any()).and_then(|any| any.downcast::<File>().ok());
+        match file {
+            Some(file) => Ok(file.flags_in_force()?.text),
+            None => Ok(String::new()),
+        }
+    }
+
+    fn window(&self, measure: Nanos) -> Window {
+        Window::after(self.terms.phases.settle, measure, SLICE)
+    }
+
+    fn random(&self, sessions: u32, rows: u64, measure: Nanos, seed: Seed) -> Result<Trial, LabError> {
+        let shape = Shape { sessions, batch: 1, span: 0..rows };
+        let window = self.window(measure);
+        let all = random_read::run(&self.instance, &self.rows, &shape, window, seed, self.terms.cancel)?;
+        Ok(verified(all))
+    }
+
+    fn commit(&self, sessions: u32, measure: Nanos, seed: Seed) -> Result<Trial, LabError> {
+        let window = || self.window(measure);
+        let all = commit::run(&self.instance, sessions, window, Pace::Closed, seed, self.terms.cancel)?;
+        Ok(all.trial)
+    }
+
+    fn order_entry(&self, seed: Seed) -> Result<Trial, LabError> {
+        let window = self.window(self.terms.phases.mixed);
+        let (sessions, cancel) = (self.terms.sessions, self.terms.cancel);
+        // Audited once, at the end of a run of the case itself; here it would take longer than the workload.
+        let all = order_entry::run(
+            &self.instance,
+            sessions,
+            window,
+            Pace::Closed,
+            Think::None,
+            seed,
+            false,
+            cancel,
+        )?;
+        Ok(all.trial)
+    }
+
+    /// `INSERT INTO t SELECT * FROM t; COMMIT;`
+    fn grow(&mut self) -> Result<Trial, LabError> {
+        let table = self.session.table(GROWING)?;
+        let before = segment_bytes(&mut self.session, &table)?;
+        let began = clock::now();
+        let mut scan = self.session.scan(&table)?;
+        let added = self.session.insert_select(&table, &mut scan)?;
+        drop(scan);
+        self.session.commit()?;
+        let ended = clock::now();
+        if added != self.grown {
+            return Err(inconsistent("growth", format!("{} rows doubled by {added}", self.grown)));
+        }
+        self.grown += added;
+        let bytes = segment_bytes(&mut self.session, &table)? - before;
+        Ok(Trial::whole(began..ended, &[ended - began], bytes))
+    }
+
+    fn count(&mut self, times: u32) -> Result<Trial, LabError> {
+        let table = self.session.table(GROWING)?;
+        let bytes = segment_bytes(&mut self.session, &table)?;
+        let (began, mut latencies) = (clock::now(), Vec::new());
+        for _ in 0..times {
+            let start = clock::now();
+            let counted = self.session.count(&table)?;
+            latencies.push(clock::now() - start);
+            if counted != self.grown {
+                return Err(inconsistent("growth", format!("{} rows are {counted} by COUNT(*)", self.grown)));
+            }
+        }
+        Ok(Trial::whole(began..clock::now(), &latencies, u64::from(times) * bytes))
+    }
+}
+
+/// Every row that was read was compared with what it should be.
+fn verified(all: Performance) -> Trial {
+    let verified = all.trial.ops;
+    Trial { verified, ..all.trial }
+}

@@ -1,0 +1,138 @@
+//! The embedded database as a target: made once in the run's workspace, opened with each configuration, used by sessions.
+//!
+//! Start with [`Database`]. Workloads: [`growth`] (the article's script), [`commit`], [`order_entry`], [`scan`],
+//! [`random_read`]; [`drive`] runs sessions against the clock; [`evidence`] takes down what the database itself saw.
+
+pub mod commit;
+pub mod drive;
+pub mod evidence;
+pub mod growth;
+pub mod order_entry;
+pub mod random_read;
+pub mod scan;
+pub mod source;
+mod storage;
+
+use crate::LabError;
+use crate::compare::configuration::Configuration;
+use engine::{AlterSystem, Background, Environment, Instance, InstanceConfig, Session, Shutdown};
+use host::workspace::Workspace;
+use io::IoMode;
+use std::sync::Arc;
+use storage::OwnedStorage;
+use units::{Bytes, Clock, Seed};
+
+/// What a database is made with.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// Block.
+    pub block: Bytes,
+    /// Buffer cache.
+    pub cache: Bytes,
+    /// First size of the data file.
+    pub data: Bytes,
+    /// First size of the undo file.
+    pub undo: Bytes,
+    /// Each redo group.
+    pub redo: Bytes,
+    /// Redo groups.
+    pub redo_groups: u32,
+}
+
+impl Sizes {
+    /// Bytes of all files when they are made.
+    pub fn total(&self) -> Bytes {
+        const SYSTEM_AND_TEMP: u64 = 32 << 20;
+        Bytes(self.data.0 + self.undo.0 + u64::from(self.redo_groups) * self.redo.0 + SYSTEM_AND_TEMP)
+    }
+}
+
+/// A database of ours in the run's workspace.
+pub struct Database {
+    environment: Environment,
+    config: InstanceConfig,
+}
+
+impl Database {
+    /// Makes it and shuts it down again.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn create(
+        workspace: Arc<Workspace>,
+        sizes: &Sizes,
+        parameters: &[(String, String)],
+        seed: Seed,
+    ) -> Result<Self, LabError> {
+        let directory = std::path::absolute(workspace.path())
+            .map_err(|e| LabError::Target(format!("{}: {e}", workspace.path().display())))?;
+        let environment = Environment {
+            storage: Arc::new(OwnedStorage::new(workspace)),
+            clock: Clock::Real,
+            background: Background::Threads,
+            seed,
+        };
+        let mut config = InstanceConfig::new(directory)
+            .with("db_block_size", &sizes.block.0.to_string())
+            .with("db_cache_size", &sizes.cache.0.to_string());
+        for (name, value) in parameters {
+            config = config.with(name, value);
+        }
+        config.data_bytes = sizes.data.0;
+        config.undo_bytes = sizes.undo.0;
+        config.redo_bytes = sizes.redo.0;
+        config.redo_groups = sizes.redo_groups;
+        let instance = Instance::create(environment.clone(), config.clone())?;
+        instance.shutdown(Shutdown::Immediate)?;
+        config.parameters.clear();
+        Ok(Self { environment, config })
+    }
+
+    /// Opens it with the I/O mode and API of a configuration.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn open(&self, configuration: &Configuration) -> Result<Instance, LabError> {
+        let api = match configuration.mode {
+            IoMode::None | IoMode::Directio => "auto".to_owned(),
+            _ => configuration.api.to_string(),
+        };
+        let config = self
+            .config
+            .clone()
+            .with("filesystemio_options", &configuration.mode.to_string())
+            .with("filesystemio_api", &api);
+        Ok(Instance::open(self.environment.clone(), config)?)
+    }
+}
+
+/// Opens `count` sessions, named after the workload.
+///
+/// # Errors
+/// What the engine says.
+pub fn sessions(instance: &Instance, workload: &str, count: u32) -> Result<Vec<Session>, LabError> {
+    (0..count).map(|n| Ok(instance.session(&format!("{workload} {n}"))?)).collect()
+}
+
+/// A check of a workload's own promise that did not hold: its figures are worth nothing.
+pub fn inconsistent(workload: &'static str, reason: String) -> LabError {
+    LabError::Workload { workload, reason: format!("the data is not consistent: {reason}") }
+}
+
+/// `SELECT bytes FROM dba_segments`.
+///
+/// # Errors
+/// What the engine says.
+pub fn segment_bytes(session: &mut Session, table: &engine::Table) -> Result<u64, LabError> {
+    let block = session.core().files.block_bytes() as u64;
+    Ok(u64::from(session.segment_size(&table.segment)?.blocks) * block)
+}
+
+/// `ALTER SYSTEM SET name = value SCOPE = MEMORY`.
+pub fn set(name: &str, value: &str) -> AlterSystem {
+    AlterSystem::Set {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        scope: Some(engine::parameter::Scope::Memory),
+    }
+}

@@ -1,0 +1,146 @@
+//! Case `order-entry`: five kinds of transactions of a wholesale supplier, in a fixed mix.
+//!
+//! Derived from the TPC-C specification; not comparable to published TPC-C results, as it does not comply with all
+//! requirements of the TPC-C benchmark. `schema`: tables and first rows; `transactions`: what each kind does; `audit`: what must
+//! hold at the end.
+
+mod audit;
+mod schema;
+mod transactions;
+
+pub use schema::{Scale, prepare};
+
+use super::drive::{self, Pace, Performance, Played, Player};
+use super::sessions;
+use crate::LabError;
+use crate::workload::Window;
+use engine::{EngineError, Instance, Session};
+use schema::Schema;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use units::{Nanos, Rng, Seed};
+
+/// The kinds, in the order of the figures below.
+pub const CLASSES: [&str; 5] = ["new order", "payment", "order status", "delivery", "stock level"];
+/// Their shares in percent.
+const MIX: [u64; 5] = [45, 43, 4, 4, 4];
+/// Keying times, seconds, under [`Think::Spec`].
+const KEYING: [f64; 5] = [18.0, 3.0, 2.0, 2.0, 2.0];
+/// Mean think times, seconds, under [`Think::Spec`].
+const THINKING: [f64; 5] = [12.0, 12.0, 10.0, 5.0, 5.0];
+/// [`Think::Light`] divides both by this.
+const LIGHT: f64 = 100.0;
+/// A transaction that lost a deadlock is played again this often before the run gives up.
+const ATTEMPTS: u32 = 100;
+
+/// How long users think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Think {
+    /// Not at all.
+    None,
+    /// A hundredth of the specification's times.
+    Light,
+    /// Keying times constant, think times exponential, truncated at ten times their mean.
+    Spec,
+}
+
+struct Clerk {
+    session: Session,
+    schema: Arc<Schema>,
+    warehouse: i64,
+    think: Think,
+    /// The transaction that the clerk enters next: drawn once, so that a deadlock does not change the mix.
+    deadlocks: u64,
+}
+
+impl Clerk {
+    fn enter(&mut self, class: usize, rng: &mut Rng) -> Result<u64, EngineError> {
+        let mut work = transactions::Work {
+            session: &mut self.session,
+            schema: &self.schema,
+            warehouse: self.warehouse,
+            rng,
+        };
+        match class {
+            0 => work.new_order(),
+            1 => work.payment(),
+            2 => work.order_status(),
+            3 => work.delivery(),
+            _ => work.stock_level(),
+        }
+    }
+}
+
+impl Player for Clerk {
+    fn play(&mut self, rng: &mut Rng) -> Result<Played, LabError> {
+        let class = draw(rng);
+        for _ in 0..ATTEMPTS {
+            match self.enter(class, rng) {
+                Ok(bytes) => return Ok(Played { class, bytes }),
+                Err(EngineError::Deadlock { .. }) => {
+                    self.deadlocks += 1;
+                    self.session.rollback()?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(LabError::Workload {
+            workload: "order-entry",
+            reason: format!("a transaction lost {ATTEMPTS} deadlocks one after the other"),
+        })
+    }
+
+    fn pause(&self, class: usize, rng: &mut Rng) -> Nanos {
+        let mean = THINKING[class];
+        let spec = KEYING[class] + rng.exponential(mean).min(10.0 * mean);
+        match self.think {
+            Think::None => Nanos(0),
+            Think::Light => Nanos::secs(spec / LIGHT),
+            Think::Spec => Nanos::secs(spec),
+        }
+    }
+}
+
+fn draw(rng: &mut Rng) -> usize {
+    let mut at = rng.below(100);
+    for (class, share) in MIX.into_iter().enumerate() {
+        if at < share {
+            return class;
+        }
+        at -= share;
+    }
+    unreachable!("shares add up to 100")
+}
+
+/// Plays until the window is over, then audits the data.
+///
+/// # Errors
+/// What the engine says; data that is not consistent.
+#[expect(clippy::too_many_arguments, reason = "the whole context of one run, used twice")]
+pub fn run(
+    instance: &Instance,
+    count: u32,
+    window: Window,
+    pace: Pace,
+    think: Think,
+    seed: Seed,
+    audited: bool,
+    cancel: &AtomicBool,
+) -> Result<Performance, LabError> {
+    let mut admin = instance.session("order-entry")?;
+    let schema = Arc::new(Schema::open(&mut admin)?);
+    let players = sessions(instance, "order-entry", count)?
+        .into_iter()
+        .enumerate()
+        .map(|(index, session)| {
+            let warehouse = 1 + index as i64 % schema.scale.warehouses;
+            Box::new(Clerk { session, schema: schema.clone(), warehouse, think, deadlocks: 0 })
+                as Box<dyn Player>
+        })
+        .collect();
+    let performance = drive::play(players, CLASSES.len(), window, pace, seed, cancel)?;
+    if audited {
+        audit::run(&mut admin, &schema)?;
+    }
+    Ok(performance)
+}

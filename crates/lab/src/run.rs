@@ -1,0 +1,558 @@
+//! One case under one configuration, with all that the database saw: `redoubt run`.
+//!
+//! The journey of [`run`]: make a database in a workspace of ours → fill it (not measured) → open it with the configuration →
+//! play the case while sessions, buffers and redo are sampled → take down waits, statistics and files → shut down, remove.
+
+use crate::bench::{Bench, Finished, Purpose};
+use crate::compare::configuration::Configuration;
+use crate::control::Control;
+use crate::database::drive::{Pace, Performance};
+use crate::database::evidence::{Before, Observer};
+use crate::database::order_entry::{self, Scale, Think};
+use crate::database::random_read::{self, Shape};
+use crate::database::{Database, Sizes, commit, growth, scan};
+use crate::evidence::{Delta, check_row};
+use crate::workload::{Trial, Window};
+use crate::{LabError, compare};
+use engine::{AlterSystem, Instance, Shutdown};
+use record::json::{Value, json};
+use record::{ConfigurationRow, PhaseRow, VisitRow};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use units::{Bytes, Nanos, Seed, clock};
+
+/// A case that can be run by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// A table doubles itself, and is counted cold and warm.
+    Growth,
+    /// Sessions insert and commit row by row.
+    Commit,
+    /// Five kinds of transactions of a wholesale supplier.
+    OrderEntry,
+    /// One table, scanned in three ways.
+    Scan,
+    /// Single rows by address, from a table that the cache does not hold.
+    RandomRead,
+}
+
+impl Case {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Growth, Self::Commit, Self::OrderEntry, Self::Scan, Self::RandomRead];
+
+    /// As it is typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Growth => "growth",
+            Self::Commit => "commit",
+            Self::OrderEntry => "order-entry",
+            Self::Scan => "scan",
+            Self::RandomRead => "random-read",
+        }
+    }
+
+    /// The question that it answers.
+    pub const fn question(self) -> &'static str {
+        match self {
+            Self::Growth => "How fast does a table grow, and how fast is it counted, cold and warm?",
+            Self::Commit => "How many rows per second can sessions insert when each row is committed?",
+            Self::OrderEntry => {
+                "How many business transactions per minute does this storage carry, and how long do they take?"
+            }
+            Self::Scan => {
+                "How fast is a large table scanned past the cache, into the cache, and from the cache?"
+            }
+            Self::RandomRead => {
+                "How many single blocks per second does the database read that its cache does not hold?"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Case {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = || Self::ALL.map(Self::name).join(", ");
+        Self::ALL
+            .into_iter()
+            .find(|case| case.name() == text)
+            .ok_or_else(|| format!("{text:?} is not a case; type one of: {}", names()))
+    }
+}
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which case.
+    pub case: Case,
+    /// The directory on the storage in question.
+    pub directory: PathBuf,
+    /// Length of the measured window, seconds; cases with a fixed amount of work (growth, scan) take what they need.
+    pub seconds: f64,
+    /// Concurrent sessions.
+    pub sessions: u32,
+    /// I/O mode and API.
+    pub configuration: Configuration,
+    /// Size relative to the article or specification: 1 is theirs.
+    pub scale: f64,
+    /// Buffer cache; `None`: chosen so that the data does not fit.
+    pub cache: Option<Bytes>,
+    /// Database block.
+    pub block: Bytes,
+    /// Size of a redo group.
+    pub redo: Bytes,
+    /// Transactions per second over all sessions; `None`: a closed loop.
+    pub rate: Option<f64>,
+    /// How long users think, in `order-entry`.
+    pub think: Think,
+    /// Parameters of the database, by name.
+    pub parameters: Vec<(String, String)>,
+    /// Where chance comes from.
+    pub seed: Seed,
+    /// The command as typed.
+    pub command: String,
+    /// Where the record goes; `None`: the usual place.
+    pub record_path: Option<PathBuf>,
+}
+
+/// Slice of the time lines.
+const SLICE: Nanos = Nanos::millis(250);
+/// Before the window, not measured.
+const SETTLE: Nanos = Nanos::millis(500);
+/// Table of `random-read` at scale 1.
+const RANDOM_READ_BYTES: u64 = 8 << 30;
+/// Table of `scan` at scale 1.
+const SCAN_BYTES: u64 = 3_840 << 20;
+/// Warehouses of `order-entry` at scale 1, each about 100 MiB: the 30 GB of the study.
+const WAREHOUSES: f64 = 300.0;
+
+/// Runs the case; returns where the record is.
+///
+/// # Errors
+/// What made the run impossible; its record says the same. Ctrl-C is no error.
+pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, LabError> {
+    check(options)?;
+    let plan = Plan::of(options)?;
+    control.progress.say(&format!(
+        "{}: {} of data, cache {}, in a directory of our own in {}, removed at the end.",
+        options.case,
+        plan.data,
+        plan.sizes.cache,
+        options.directory.display()
+    ));
+    let purpose = Purpose {
+        kind: "run",
+        case: Some(options.case.name()),
+        command: options.command.clone(),
+        seed: options.seed,
+        budget_seconds: options.seconds,
+        record_path: options.record_path.clone(),
+        workspace_in: Some(options.directory.clone()),
+    };
+    let mut bench = Bench::open(&options.directory, purpose)?;
+    let result = measure(options, &plan, &mut bench, control);
+    bench.finish(result)
+}
+
+fn check(options: &Options) -> Result<(), LabError> {
+    let refuse = |text: String| Err(LabError::Target(text));
+    if !(0.5..=86_400.0).contains(&options.seconds) {
+        return refuse(format!("--minutes {} is out of range; type 0.01 to 1440", options.seconds / 60.0));
+    }
+    if !(options.scale > 0.0 && options.scale <= 100.0) {
+        return refuse(format!(
+            "--scale {} is out of range; type a number above 0, up to 100",
+            options.scale
+        ));
+    }
+    if options.rate.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
+        return refuse("--rate is transactions per second; type a number above 0".into());
+    }
+    crate::workload::commit::check_sessions(options.sessions)
+}
+
+/// Sizes that follow from the options.
+struct Plan {
+    sizes: Sizes,
+    /// What the case works on.
+    data: Bytes,
+    order_entry: Scale,
+}
+
+impl Plan {
+    fn of(options: &Options) -> Result<Self, LabError> {
+        let scaled = |bytes: u64| ((bytes as f64 * options.scale) as u64).max(4 << 20);
+        let warehouses = (WAREHOUSES * options.scale).round() as i64;
+        let order_entry = if warehouses >= 1 {
+            Scale::spec(warehouses)
+        } else {
+            Scale::small(((WAREHOUSES * 10.0 * options.scale).round() as i64).max(1))
+        };
+        // What is worked on, and what the files will grow to.
+        let (data, files) = match options.case {
+            Case::Growth => {
+                let first = scaled(growth::ARTICLE_BYTES);
+                (first, first + first * (1 << growth::ROUNDS) * 13 / 10)
+            }
+            Case::Commit => (0, 64 << 20),
+            Case::OrderEntry => (order_entry.bytes(), order_entry.bytes() * 3 / 2),
+            Case::Scan => (scaled(SCAN_BYTES), scaled(SCAN_BYTES) * 13 / 10),
+            Case::RandomRead => (scaled(RANDOM_READ_BYTES), scaled(RANDOM_READ_BYTES) * 11 / 10),
+        };
+        let cache = options.cache.unwrap_or(Bytes((data / 4).clamp(16 << 20, 512 << 20)));
+        let sizes = Sizes {
+            block: options.block,
+            cache,
+            data: Bytes(files.clamp(32 << 20, 1 << 30)),
+            undo: Bytes::mib(64),
+            redo: options.redo,
+            redo_groups: 3,
+        };
+        let needed = files.max(sizes.data.0) + sizes.total().0 - sizes.data.0;
+        let free = io::prepare::free_space(&options.directory)?;
+        if needed as f64 > free as f64 * 0.8 {
+            return Err(LabError::Target(format!(
+                "{} has {} free; this run needs {} and leaves at least a fifth of the space alone. Free some space, give \
+                 another directory with --dir, or type a smaller --scale than {}.",
+                options.directory.display(),
+                Bytes(free),
+                Bytes(needed),
+                options.scale
+            )));
+        }
+        Ok(Self { sizes, data: Bytes(data), order_entry })
+    }
+}
+
+fn measure(
+    options: &Options,
+    plan: &Plan,
+    bench: &mut Bench,
+    control: &mut Control<'_>,
+) -> Result<(), LabError> {
+    bench.step(control, "making the database");
+    let database = Database::create(bench.workspace(), &plan.sizes, &options.parameters, options.seed)?;
+    bench.writer.plan(&json!({
+        "case": options.case.name(), "configuration": options.configuration.name(), "sessions": options.sessions,
+        "seconds": options.seconds, "scale": options.scale, "data_bytes": plan.data.0, "cache_bytes": plan.sizes.cache.0,
+        "block_bytes": plan.sizes.block.0, "redo_bytes": plan.sizes.redo.0, "redo_groups": plan.sizes.redo_groups,
+        "rate": options.rate, "think": format!("{:?}", options.think).to_lowercase(), "parameters": options.parameters,
+        "durability": "a commit returns when its redo is durable (O_DSYNC)",
+    }))?;
+    let instance = database.open(&options.configuration)?;
+    let result = Stay { options, plan, instance: &instance }.visit(bench, control);
+    // A database that lost its storage cannot be shut down in order; it is removed anyway.
+    let how = if result.is_ok() { Shutdown::Immediate } else { Shutdown::Abort };
+    let closed = instance.shutdown(how);
+    result?;
+    closed?;
+    Ok(())
+}
+
+/// A run while the instance is up.
+struct Stay<'a> {
+    options: &'a Options,
+    plan: &'a Plan,
+    instance: &'a Instance,
+}
+
+impl Stay<'_> {
+    fn visit(&self, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
+        let configuration = bench.writer.configuration(&ConfigurationRow {
+            name: self.options.configuration.name(),
+            is_baseline: true,
+            levels: vec![
+                ("io".into(), self.options.configuration.mode.to_string(), "easy".into()),
+                ("api".into(), self.options.configuration.api.to_string(), "easy".into()),
+            ],
+        })?;
+        bench.step(control, "filling the database");
+        let prepared = self.prepare()?;
+        compare::stop_if_cancelled(control)?;
+        let visit = bench.writer.visit(&VisitRow {
+            block_id: None,
+            position: 0,
+            configuration_id: Some(configuration),
+            started_utc: clock::utc(),
+            start_ns: clock::now().0,
+        })?;
+        let mut observer = Observer::start(self.instance);
+        let result = self.play(prepared, visit, bench, control);
+        observer.store(visit, &mut bench.writer)?;
+        drop(observer);
+        match &result {
+            Ok(()) => bench.end_visit(visit, "measured", None)?,
+            Err(LabError::Cancelled) => bench.end_visit(visit, "dropped", Some("stopped on request"))?,
+            Err(error) => bench.end_visit(visit, "failed", Some(&error.to_string()))?,
+        }
+        result
+    }
+
+    /// Fills the database; what the case needs to know of it afterwards.
+    fn prepare(&self) -> Result<Prepared, LabError> {
+        let (options, plan) = (self.options, self.plan);
+        let mut session = self.instance.session("prepare")?;
+        let seed = options.seed.part(7);
+        let prepared = match options.case {
+            Case::Growth => {
+                growth::prepare(&mut session, plan.data.0, seed)?;
+                Prepared::Nothing
+            }
+            Case::Commit => Prepared::Nothing,
+            Case::OrderEntry => {
+                order_entry::prepare(&mut session, plan.order_entry, seed)?;
+                Prepared::Nothing
+            }
+            Case::Scan => Prepared::Scan(scan::prepare(&mut session, plan.data.0, seed)?),
+            Case::RandomRead => {
+                random_read::prepare(&mut session, plan.data.0 / plan.sizes.block.0, plan.sizes.block, seed)?;
+                Prepared::Rows(random_read::open(&mut session)?)
+            }
+        };
+        session.alter_system(&AlterSystem::Checkpoint)?;
+        session.alter_system(&AlterSystem::FlushBufferCache)?;
+        Ok(prepared)
+    }
+
+    fn play(
+        &self,
+        prepared: Prepared,
+        visit: i64,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<(), LabError> {
+        match (self.options.case, prepared) {
+            (Case::Growth, _) => self.growth(visit, bench, control),
+            (Case::Scan, Prepared::Scan(rows)) => self.scan(rows, visit, bench, control),
+            (case, prepared) => {
+                bench.set_forecast(bench.elapsed_seconds() + self.options.seconds + 2.0);
+                bench.step(control, &format!("{case}, {} sessions", self.options.sessions));
+                let began = Began::now(self.instance, bench);
+                let performance = self.timed(case, &prepared, control)?;
+                self.store_performance(visit, case, &performance, &began, bench)
+            }
+        }
+    }
+
+    fn window(&self) -> Window {
+        Window::after(SETTLE, Nanos::secs(self.options.seconds), SLICE)
+    }
+
+    fn timed(&self, case: Case, prepared: &Prepared, control: &Control<'_>) -> Result<Performance, LabError> {
+        let options = self.options;
+        let pace = options.rate.map_or(Pace::Closed, |rate| Pace::Open { rate });
+        let seed = options.seed.part(8);
+        match (case, prepared) {
+            (Case::OrderEntry, _) => order_entry::run(
+                self.instance,
+                options.sessions,
+                self.window(),
+                pace,
+                options.think,
+                seed,
+                true,
+                control.cancel,
+            ),
+            (Case::RandomRead, Prepared::Rows(rows)) => {
+                let shape = Shape { sessions: options.sessions, batch: 1, span: 0..rows.count() };
+                random_read::run(self.instance, rows, &shape, self.window(), seed, control.cancel)
+            }
+            _ => commit::run(self.instance, options.sessions, || self.window(), pace, seed, control.cancel),
+        }
+    }
+
+    fn store_performance(
+        &self,
+        visit: i64,
+        case: Case,
+        performance: &Performance,
+        began: &Began,
+        bench: &mut Bench,
+    ) -> Result<(), LabError> {
+        let (classes, metric): (&[&str], &str) = match case {
+            Case::OrderEntry => (&order_entry::CLASSES, "tx/min"),
+            Case::RandomRead => (&random_read::CLASSES, "reads/s"),
+            _ => (&commit::CLASSES, "commits/s"),
+        };
+        let trial = &performance.trial;
+        let rate = if metric == "tx/min" { trial.rate() * 60.0 } else { trial.rate() };
+        let sessions = self.options.sessions;
+        let phase = self.phase(visit, case.name(), trial, rate, metric, sessions, began, bench)?;
+        let intervals: Vec<_> =
+            trial.slices.iter().map(|slice| compare::interval_row(case.name(), slice)).collect();
+        bench.writer.intervals(phase, &intervals)?;
+        for (class, trial) in classes.iter().zip(&performance.classes) {
+            bench.writer.histogram(phase, class, &trial.histogram.encode())?;
+            if classes.len() > 1 {
+                let rows: Vec<_> = trial.slices.iter().map(|s| compare::interval_row(class, s)).collect();
+                bench.writer.intervals(phase, &rows)?;
+            }
+        }
+        self.conclude(phase, began, bench)
+    }
+
+    fn growth(&self, visit: i64, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
+        let mut session = self.instance.session("growth")?;
+        let began = Began::now(self.instance, bench);
+        let grown = growth::run(&mut session, growth::ROUNDS, control.cancel, &mut |what| {
+            control.progress.step(what, bench.elapsed_seconds(), 0.0);
+        })?;
+        let last = grown.rounds.last().map_or(grown.first_bytes, |round| round.segment_bytes);
+        let inserting: Nanos = grown.rounds.iter().fold(Nanos(0), |sum, round| sum + round.insert);
+        let bytes = last - grown.first_bytes;
+        let inserts: Vec<_> = grown.rounds.iter().map(|round| round.insert).collect();
+        let trial = Trial::whole(began.at..clock::now(), &inserts, bytes);
+        for round in &grown.rounds {
+            let seconds = |spans: &[Nanos]| spans.iter().map(|n| n.as_secs()).collect::<Vec<_>>();
+            let added = bytes_of(&grown, round.number);
+            bench.writer.event(
+                "round",
+                &json!({ "round": round.number, "insert_s": round.insert.as_secs(), "rows": round.rows,
+                         "insert_mb_s": added as f64 / 1e6 / round.insert.as_secs().max(1e-9),
+                         "cold_s": round.counts[0].as_secs(), "warm_s": seconds(&round.counts[1..]),
+                         "segment_bytes": round.segment_bytes }),
+            )?;
+        }
+        bench.writer.event(
+            "create",
+            &json!({ "seconds": grown.create.as_secs(), "segment_bytes": grown.first_bytes }),
+        )?;
+        let rate = bytes as f64 / 1e6 / inserting.as_secs().max(1e-9);
+        let phase = self.phase(visit, "growth", &trial, rate, "MB/s", 1, &began, bench)?;
+        bench.writer.histogram(phase, "insert", &trial.histogram.encode())?;
+        self.conclude(phase, &began, bench)
+    }
+
+    fn scan(
+        &self,
+        rows: u64,
+        visit: i64,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<(), LabError> {
+        let mut session = self.instance.session("scan")?;
+        let until = clock::now() + Nanos::secs(self.options.seconds);
+        bench.set_forecast(bench.elapsed_seconds() + self.options.seconds);
+        // At least three of each; more while there is time.
+        let mut all: Vec<(scan::Way, Vec<scan::Scanned>)> =
+            scan::Way::ALL.into_iter().map(|way| (way, Vec::new())).collect();
+        let began = Began::now(self.instance, bench);
+        let mut pass = 0;
+        while pass < 3 || clock::now() < until {
+            for (way, done) in &mut all {
+                bench.step(control, &format!("scan {}, {way}", pass + 1));
+                let scanned = scan::run(&mut session, *way, rows, control.cancel)?;
+                bench.writer.event(
+                    "scan",
+                    &json!({ "way": way.to_string(), "pass": pass + 1, "seconds": scanned.elapsed.as_secs(),
+                             "bytes": scanned.bytes, "rows": scanned.rows }),
+                )?;
+                done.push(scanned);
+            }
+            pass += 1;
+        }
+        for (way, scans) in &all {
+            let bytes: u64 = scans.iter().map(|s| s.bytes).sum();
+            let elapsed = scans.iter().fold(Nanos(0), |sum, s| sum + s.elapsed);
+            let latencies: Vec<_> = scans.iter().map(|scan| scan.elapsed).collect();
+            let trial = Trial::whole(began.at..clock::now(), &latencies, bytes);
+            let rate = bytes as f64 / 1e6 / elapsed.as_secs().max(1e-9);
+            let name = format!("scan {way}");
+            let phase = self.phase(visit, &name, &trial, rate, "MB/s", 1, &began, bench)?;
+            bench.writer.histogram(phase, "scan", &trial.histogram.encode())?;
+            // Waits and files are those of all ways together; they belong to the first phase.
+            if *way == scan::Way::ALL[0] {
+                self.conclude(phase, &began, bench)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one row of the record, filled in one place")]
+    fn phase(
+        &self,
+        visit: i64,
+        name: &str,
+        trial: &Trial,
+        rate: f64,
+        metric: &str,
+        sessions: u32,
+        began: &Began,
+        bench: &mut Bench,
+    ) -> Result<i64, LabError> {
+        let about: Value = json!({ "title": name, "question": self.options.case.question(), "metric": metric,
+                                   "higher_is_better": true, "sessions": sessions, "headline": true });
+        let workload = bench.writer.workload(name, &about)?;
+        let delta = bench.since(&began.counters);
+        let files = began.database.files_since(self.instance);
+        let steady = (trial.slices.len() >= 4)
+            .then(|| stats::steady::assess(&trial.slice_rates(), 0.1, crate::DELTA).class.to_string());
+        Ok(bench.writer.phase(&PhaseRow {
+            visit_id: visit,
+            workload_id: workload,
+            kind: "measure".into(),
+            threads: sessions,
+            in_flight: sessions,
+            start_ns: trial.window.start.0,
+            end_ns: trial.window.end.0,
+            ops: trial.ops,
+            bytes: trial.bytes,
+            errors: trial.errors,
+            latency_sum_ns: trial.histogram.sum(),
+            seconds: trial.seconds(),
+            rate,
+            metric: metric.into(),
+            steady_class: steady,
+            requests: Some(files.reads + files.writes),
+            device_ops: delta.device_reads.zip(delta.device_writes).map(|(r, w)| r + w),
+            device_bytes: delta.device_read_bytes.zip(delta.device_write_bytes).map(|(r, w)| r + w),
+            ..PhaseRow::default()
+        })?)
+    }
+
+    /// Waits, statistics, files and doubts of a phase.
+    fn conclude(&self, phase: i64, began: &Began, bench: &mut Bench) -> Result<(), LabError> {
+        began.database.store(self.instance, phase, &mut bench.writer)?;
+        let delta: Delta = bench.since(&began.counters);
+        for check in crate::evidence::machine_checks(&delta) {
+            bench.writer.check(&check_row("phase", Some(phase), self.options.case.name(), &check))?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that a round added.
+fn bytes_of(grown: &growth::Growth, round: u32) -> u64 {
+    let before = match round {
+        1 => grown.first_bytes,
+        _ => grown.rounds[round as usize - 2].segment_bytes,
+    };
+    grown.rounds[round as usize - 1].segment_bytes - before
+}
+
+/// What [`Stay::prepare`] left for the case.
+enum Prepared {
+    Nothing,
+    Scan(u64),
+    Rows(random_read::Rows),
+}
+
+/// The counters of both sides when the case began.
+struct Began {
+    at: Nanos,
+    database: Before,
+    counters: host::counters::Snapshot,
+}
+
+impl Began {
+    fn now(instance: &Instance, bench: &Bench) -> Self {
+        Self { at: clock::now(), database: Before::of(instance), counters: bench.snapshot() }
+    }
+}

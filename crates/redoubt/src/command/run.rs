@@ -1,0 +1,61 @@
+//! `redoubt run`
+
+use super::{command_line, directory, measured};
+use crate::cli::{Run, Thinking};
+use anyhow::{Context, Result, bail};
+use io::{Api, IoMode};
+use lab::compare::configuration::Configuration;
+use lab::database::order_entry::Think;
+use std::process::ExitCode;
+use units::Seed;
+
+/// The API that a mode uses: the one that was typed, or the first that works here.
+fn api(mode: IoMode, typed: Option<Api>) -> Result<Api> {
+    match (mode.asynchronous(), typed) {
+        (false, None | Some(Api::Threads)) => Ok(Api::Threads),
+        (false, Some(api)) => {
+            bail!("mode {mode} makes one call at a time and has no --api {api}; leave it out")
+        }
+        (true, Some(Api::Threads)) => {
+            bail!("mode {mode} is asynchronous; type --api io_uring or --api libaio")
+        }
+        (true, Some(api)) => api.available().map(|()| api).with_context(|| format!("--api {api}")),
+        (true, None) => {
+            [Api::IoUring, Api::Libaio].into_iter().find(|api| api.available().is_ok()).with_context(|| {
+                format!("mode {mode} needs io_uring or libaio, and neither works here; type --io directio")
+            })
+        }
+    }
+}
+
+fn parameter(text: &str) -> Result<(String, String)> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
+        _ => bail!("--set {text:?} is not NAME=VALUE; for example --set db_writer_processes=2"),
+    }
+}
+
+pub fn run(options: Run) -> Result<ExitCode> {
+    let asked = lab::run::Options {
+        case: options.case,
+        directory: directory("run", &options.dir)?,
+        seconds: options.minutes * 60.0,
+        sessions: options.sessions,
+        configuration: Configuration { mode: options.io, api: api(options.io, options.api)? },
+        scale: options.scale,
+        cache: options.cache,
+        block: options.block,
+        redo: options.redo,
+        rate: options.rate,
+        think: match options.think {
+            Thinking::None => Think::None,
+            Thinking::Light => Think::Light,
+            Thinking::Spec => Think::Spec,
+        },
+        parameters: options.parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
+        seed: options.run.seed.map_or_else(Seed::draw, Seed),
+        command: command_line(),
+        record_path: options.run.record.clone(),
+    };
+    measured(&options.run, |control| lab::run::run(&asked, control))
+}
