@@ -132,7 +132,7 @@ impl Transactions {
     /// 2. the log up to there is durable (unless `commit_wait = nowait`)
     /// 3. the transaction is no longer active: views from now on see it, who waits for its rows goes on.
     ///
-    /// 3 before 2 would show others what a crash can still take away.
+    /// 3 before 2 would show others what a crash can still take away; `commit_wait = nowait` asks for just that.
     ///
     /// # Errors
     /// As [`crate::redo::RedoLog::wait_durable`]: the commit may or may not be there after a restart. Any other error: it is rolled

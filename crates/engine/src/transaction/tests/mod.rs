@@ -4,4 +4,5 @@ mod audit;
 mod model;
 mod stories;
 mod table;
+mod threads;
 mod world;

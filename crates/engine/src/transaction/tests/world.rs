@@ -1,6 +1,7 @@
 //! A small database on a simulated storage, with one table and two indexes.
 
 use super::audit;
+use crate::context::Environment;
 use crate::instance::{Instance, InstanceConfig};
 use crate::session::Session;
 use crate::space::{Column, ColumnKind, IndexDef, Table, TableDef};
@@ -19,7 +20,8 @@ pub type Rows = BTreeMap<RowId, Row>;
 
 pub struct World {
     pub storage: SimStorage,
-    pub config: InstanceConfig,
+    environment: Environment,
+    config: InstanceConfig,
     instance: Option<Instance>,
 }
 
@@ -40,8 +42,13 @@ impl World {
     /// A new database. Table `t`: `id` with a unique index, `k` with another, `filler`.
     pub fn new(config: InstanceConfig) -> Self {
         let storage = testing::storage();
-        let instance = Instance::create(testing::environment(&storage), config.clone()).unwrap();
-        let world = Self { storage, config, instance: Some(instance) };
+        let environment = testing::environment(&storage);
+        Self::with(storage, environment, config)
+    }
+
+    pub fn with(storage: SimStorage, environment: Environment, config: InstanceConfig) -> Self {
+        let instance = Instance::create(environment.clone(), config.clone()).unwrap();
+        let world = Self { storage, environment, config, instance: Some(instance) };
         let mut session = world.session();
         let columns = vec![
             Column::new("id", ColumnKind::Integer),
@@ -84,7 +91,7 @@ impl World {
     /// Opens the database again, after its instance has been dropped or has died.
     pub fn open(&mut self) {
         drop(self.instance.take());
-        let opened = Instance::open(testing::environment(&self.storage), self.config.clone());
+        let opened = Instance::open(self.environment.clone(), self.config.clone());
         self.instance = Some(opened.unwrap());
     }
 
