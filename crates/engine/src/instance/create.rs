@@ -4,14 +4,14 @@ use super::{Core, Foundation, Instance, InstanceConfig, open};
 use crate::cache;
 use crate::context::Environment;
 use crate::files::admin::{announce_files, announce_tablespace, is_blank_or_ours, remove_if_there};
-use crate::files::control::{self, Content, FileState, State, TablespaceKind};
+use crate::files::control::{self, Content, FileRecord, FileState, State, TablespaceKind};
 use crate::page::Lsn;
 use crate::parameter::{Parameter, Parameters};
 use crate::redo::{GroupSpec, RedoLog};
 use crate::{Context, EngineError, Result};
 use io::Storage;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Rng;
 use waits::SessionKind;
@@ -36,22 +36,26 @@ impl Instance {
         let lock = Arc::new(open::lock(&environment, &config.directory)?);
         make_way(&*storage, &config, &content)?;
         let source = open::Source::New(Box::new(content.clone()));
+        let mut files = Vec::new();
         let made = open::foundation(environment, &config, lock.clone(), source)
-            .and_then(|foundation| Self::build(foundation, &config));
+            .and_then(|foundation| Self::build(foundation, &config, &mut files));
         if made.is_err() {
             // The first error is the one to tell; what cannot be removed now is removed by the next attempt.
-            let _ = clean_up(&*storage, &config, &content);
+            let ours = |file: &FileRecord, _: &Content| files.contains(&file.path);
+            let _ = clean_up(&*storage, &config, &content, &ours);
             open::remove_lock_file(&*storage, &config.directory);
         }
         made
     }
 
-    fn build(foundation: Foundation, config: &InstanceConfig) -> Result<Self> {
+    /// `files` is told each data file that was made.
+    fn build(foundation: Foundation, config: &InstanceConfig, files: &mut Vec<PathBuf>) -> Result<Self> {
         let context = foundation.context(SessionKind::Foreground, "create")?;
         let content = foundation.control.content();
         for record in &content.files {
             let tablespace = content.tablespace(record.tablespace).expect("announced together");
             foundation.files.create(record, tablespace.kind, content.database_id)?;
+            files.push(record.path.clone());
         }
         let paths = config.redo_paths(&*foundation.environment.storage);
         let groups: Vec<_> = paths
@@ -89,6 +93,14 @@ impl Instance {
     }
 }
 
+/// Tells this database's files from those of any other, also of one that was made with the same seed elsewhere or at another
+/// time. Not 0, which would be a blank header's.
+fn draw_id(environment: &Environment, directory: &Path) -> u64 {
+    let place = u64::from(crc32fast::hash(directory.as_os_str().as_encoded_bytes()));
+    let moment = environment.clock.unix_seconds().rotate_left(32) ^ environment.clock.now().0;
+    Rng::new(environment.seed.part(place).part(moment)).next_u64() | 1
+}
+
 /// What the control file will say. Refuses what makes no sense before anything is touched.
 fn plan(environment: &Environment, config: &InstanceConfig) -> Result<Content> {
     let given = Parameters::new(&BTreeMap::new(), &config.parameters)?;
@@ -100,11 +112,13 @@ fn plan(environment: &Environment, config: &InstanceConfig) -> Result<Content> {
     }
     let storage = &*environment.storage;
     let block_bytes = given.block_bytes();
-    // Not 0, which would be a blank header's.
-    let database_id = Rng::new(environment.seed).next_u64() | 1;
     let log_block_bytes = given.number(Parameter::LogBlockSize) as u32;
-    let mut content =
-        Content::new(database_id, environment.clock.unix_seconds(), block_bytes, log_block_bytes);
+    let mut content = Content::new(
+        draw_id(environment, &config.directory),
+        environment.clock.unix_seconds(),
+        block_bytes,
+        log_block_bytes,
+    );
     content.copies = config.control_paths(storage);
     for (name, value) in &config.parameters {
         let parameter = Parameter::named(name)?;
@@ -116,7 +130,17 @@ fn plan(environment: &Environment, config: &InstanceConfig) -> Result<Content> {
         let specs = [tablespace.file];
         announce_files(&mut content, number, tablespace.kind, &specs, Lsn(0), block_bytes, files_max)?;
     }
-    Ok(content)
+    let redo = config.redo_paths(storage);
+    let mut paths: Vec<_> =
+        content.files.iter().map(|file| &file.path).chain(&content.copies).chain(&redo).collect();
+    paths.sort();
+    match paths.windows(2).find(|pair| pair[0] == pair[1]) {
+        None => Ok(content),
+        Some(pair) => Err(EngineError::Invalid(format!(
+            "{} would hold two files; a block device holds one: place the others elsewhere",
+            pair[0].display()
+        ))),
+    }
 }
 
 /// Nothing may be where the new database goes, but for the remains of an attempt that the power ended.
@@ -125,7 +149,8 @@ fn make_way(storage: &dyn Storage, config: &InstanceConfig, content: &Content) -
         return Err(EngineError::Exists { kind: "database", name: config.directory.display().to_string() });
     }
     if storage.exists(&config.control_path()) {
-        clean_up(storage, config, content)?;
+        let ours = |file: &FileRecord, content: &Content| is_blank_or_ours(storage, file, content);
+        clean_up(storage, config, content, &ours)?;
     }
     let redo = config.redo_paths(storage);
     let files = content.files.iter().map(|file| &file.path);
@@ -143,7 +168,12 @@ fn is_taken(storage: &dyn Storage, path: &Path) -> bool {
 
 /// Removes what the control file on disk names and is ours; the control file's first copy last, because it is what says that
 /// there is something to remove. When it is blank still, only copies of it were made, and `planned` names them.
-fn clean_up(storage: &dyn Storage, config: &InstanceConfig, planned: &Content) -> Result<()> {
+fn clean_up(
+    storage: &dyn Storage,
+    config: &InstanceConfig,
+    planned: &Content,
+    is_ours: &dyn Fn(&FileRecord, &Content) -> bool,
+) -> Result<()> {
     let first = config.control_path();
     if !storage.exists(&first) {
         return Ok(());
@@ -152,7 +182,7 @@ fn clean_up(storage: &dyn Storage, config: &InstanceConfig, planned: &Content) -
     let content = known.as_ref().unwrap_or(planned);
     if known.is_some() {
         remove_if_there(storage, &config.directory.join(cache::DOUBLEWRITE_NAME))?;
-        for file in content.files.iter().filter(|file| is_blank_or_ours(storage, file, content)) {
+        for file in content.files.iter().filter(|file| is_ours(file, content)) {
             remove_if_there(storage, &file.path)?;
         }
         let members = content.groups.iter().flat_map(|group| &group.members);

@@ -83,6 +83,37 @@ fn a_process_that_panics_stops_the_instance() {
     assert_eq!(instance.crashed().unwrap(), "dbwz panicked");
 }
 
+/// Two databases made with one seed are two databases.
+#[test]
+fn each_database_has_its_own_id() {
+    let ids: Vec<_> =
+        (0..2).map(|_| instance(Background::Inline).core.control.content().database_id).collect();
+    assert_eq!(ids[0], ids[1], "in a simulation of the same moment and place it is the same");
+    let storage = testing::storage();
+    let environment = testing::environment(&storage);
+    let made = ["/db/a", "/db/b"].map(|directory| {
+        let config = InstanceConfig { redo_bytes: 1 << 20, ..InstanceConfig::new(directory) };
+        Instance::create(environment.clone(), config).unwrap().core.control.content().database_id
+    });
+    assert_ne!(made[0], made[1]);
+}
+
+/// What an instance held, files and memory, is free when it and its sessions are gone.
+#[test]
+fn nothing_holds_an_instance_that_is_gone() {
+    for background in [Background::Inline, Background::Threads] {
+        for how in [Shutdown::Immediate, Shutdown::Abort] {
+            let instance = instance(background);
+            let core = Arc::downgrade(&instance.core);
+            let session = instance.session("test").unwrap();
+            instance.shutdown(how).unwrap();
+            assert!(core.upgrade().is_some(), "a session keeps it");
+            drop(session);
+            assert!(core.upgrade().is_none(), "{background:?} {how:?}");
+        }
+    }
+}
+
 fn wait_for_crash(instance: &Instance) {
     while instance.crashed().is_none() {
         std::thread::yield_now();

@@ -3,7 +3,7 @@
 use crate::machine::{
     DIRECTORY, alert, create, create_table, environment, ids, open, row, small, storage, try_open,
 };
-use engine::{EngineError, Instance, InstanceConfig, Shutdown};
+use engine::{EngineError, Instance, InstanceConfig, Placement, Shutdown};
 use io::sim::{Call, Fault, SimStorage, Trouble};
 use io::{IoError, Storage};
 use std::path::Path;
@@ -76,6 +76,39 @@ fn refuses_what_makes_no_sense_before_it_touches_anything() {
     let error = try_open(&storage).err().unwrap().to_string();
     assert!(error.contains("no such file"), "{error}");
     assert!(!storage.exists(Path::new(DIRECTORY)), "looking for a database makes nothing");
+}
+
+#[test]
+fn puts_each_class_of_files_in_its_place() {
+    let storage = storage();
+    let mut config = small(DIRECTORY);
+    let place = |name: &str| Some(Path::new("/fast").join(name));
+    config.placement = Placement {
+        data: place("data"),
+        undo: place("undo"),
+        temp: place("temp"),
+        redo: place("redo"),
+        control: place("control"),
+    };
+    Instance::create(environment(&storage), config).unwrap().shutdown(Shutdown::Immediate).unwrap();
+    let names = |directory: &str| {
+        let paths = storage.list(Path::new(directory)).unwrap();
+        let names = paths.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    for (directory, expected) in [
+        (DIRECTORY, "alert.log control01.ctl system01.dbf"),
+        ("/fast/data", "users01.dbf"),
+        ("/fast/undo", "undo01.dbf"),
+        ("/fast/temp", "temp01.dbf"),
+        ("/fast/redo", "redo01.log redo02.log redo03.log"),
+        ("/fast/control", "control02.ctl"),
+    ] {
+        assert_eq!(names(directory), expected, "{directory}");
+    }
+    // To open it, its directory is enough.
+    let instance = open(&storage);
+    assert!(instance.datafile().iter().any(|file| file.name == Path::new("/fast/data/users01.dbf")));
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! The same life on a real directory, with real threads.
 
 use crate::accounts;
-use crate::machine::{create_table, ids, row, small};
-use engine::{Background, EngineError, Environment, Instance, InstanceConfig, Shutdown};
+use crate::machine::{KIB, create_table, ids, row, small};
+use engine::{Background, EngineError, Environment, Instance, InstanceConfig, Placement, Shutdown};
 use io::{IoError, RealStorage};
 use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -60,9 +61,20 @@ fn in_every_mode_it_commits_aborts_and_recovers() {
     }
 }
 
-/// Sessions move money at the same time, the instance is aborted under them, and every acknowledged transfer is there.
+/// Sessions move money at the same time, the instance is stopped under them, and every acknowledged transfer is there.
 #[test]
 fn many_sessions_and_an_abort() {
+    stop_under_load(Shutdown::Abort);
+}
+
+/// As above; sessions that wait for each other's rows are sent away, what they had begun is rolled back, and the next open has
+/// nothing to recover.
+#[test]
+fn many_sessions_and_a_shutdown() {
+    stop_under_load(Shutdown::Immediate);
+}
+
+fn stop_under_load(how: Shutdown) {
     let folder = folder();
     let instance = Instance::create(environment(), small(folder.path())).unwrap();
     accounts::prepare(&instance);
@@ -96,9 +108,11 @@ fn many_sessions_and_an_abort() {
         while !enough() {
             std::thread::yield_now();
         }
-        instance.shutdown(Shutdown::Abort).unwrap();
+        instance.shutdown(how).unwrap();
     });
     let instance = Instance::open(environment(), InstanceConfig::new(folder.path())).unwrap();
+    let alert = std::fs::read_to_string(instance.alert_log()).unwrap();
+    assert_eq!(alert.contains("opening after a crash"), how == Shutdown::Abort, "{alert}");
     let journal = accounts::check(&instance);
     for (n, last) in last.iter().enumerate() {
         let last = last.load(Ordering::SeqCst);
@@ -107,6 +121,70 @@ fn many_sessions_and_an_abort() {
         assert!(own.len() > 50);
     }
     instance.shutdown(Shutdown::Immediate).unwrap();
+}
+
+/// A block device over a file, gone at the end.
+struct LoopDevice(PathBuf);
+
+impl LoopDevice {
+    fn new(backing: &Path, bytes: u64) -> Self {
+        std::fs::write(backing, vec![0; bytes as usize]).unwrap();
+        let output = Command::new("losetup").args(["--find", "--show"]).arg(backing).output().unwrap();
+        assert!(output.status.success(), "this test needs root and a loop device: {output:?}");
+        Self(String::from_utf8(output.stdout).unwrap().trim().into())
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
+    }
+}
+
+/// The data file is a block device: it is taken when it is blank, used to its end, and blank again when the creation fails.
+#[test]
+fn on_a_block_device() {
+    let folder = folder();
+    let device = LoopDevice::new(&folder.path().join("backing"), 1024 * KIB);
+    let mut config = small(folder.path().join("db")).with("filesystemio_options", "setall");
+    config.placement.data = Some(device.0.clone());
+    let impossible = InstanceConfig {
+        placement: Placement { redo: Some(device.0.clone()), ..config.placement.clone() },
+        ..config.clone()
+    };
+    let refused = Instance::create(environment(), impossible).err().unwrap().to_string();
+    assert!(refused.contains("would hold two files"), "{refused}");
+    let too_large = InstanceConfig { data_bytes: 2048 * KIB, ..config.clone() };
+    let refused = Instance::create(environment(), too_large).err().unwrap().to_string();
+    assert!(refused.contains("no space"), "{refused}");
+    let unlucky = InstanceConfig { redo_bytes: 1, ..config.clone() };
+    let refused = Instance::create(environment(), unlucky).err().unwrap().to_string();
+    assert!(refused.contains("log group 1"), "{refused}");
+
+    let instance = Instance::create(environment(), config.clone()).unwrap();
+    let mut session = instance.session("test").unwrap();
+    create_table(&mut session, "t");
+    let table = session.table("t").unwrap();
+    let text = "x".repeat(1000);
+    let mut count = 0;
+    let full = loop {
+        match session.insert(&table, &row(count, &text)) {
+            Ok(_) => count += 1,
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(count > 500 && full.contains("tablespace USERS"), "{count} {full}");
+    session.commit().unwrap();
+    instance.shutdown(Shutdown::Abort).unwrap();
+    drop(session);
+    let instance = Instance::open(environment(), InstanceConfig::new(folder.path().join("db"))).unwrap();
+    let mut session = instance.session("test").unwrap();
+    assert_eq!(ids(&mut session, "t").len() as i64, count);
+    drop((session, instance));
+    config.directory = folder.path().join("other");
+    let refused = Instance::create(environment(), config).err().unwrap().to_string();
+    assert!(refused.contains("holds data at byte"), "{refused}");
+    Instance::open(environment(), InstanceConfig::new(folder.path().join("db"))).unwrap();
 }
 
 /// `kill -9`, again and again on the same database: each acknowledged transfer is there, and no money is made or lost.

@@ -14,6 +14,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use units::{Nanos, clock};
 
 /// Bytes of one write of zeroes.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -21,6 +22,9 @@ const CHUNK_BYTES: u64 = 1 << 20;
 const HEAD_BYTES: u64 = 1 << 20;
 /// Writers of zeroes at once, as in [`prepare`].
 const WRITERS: u64 = 4;
+/// How often, and for how long each time, a claimed device is waited for.
+const FREE_NAPS: u32 = 50;
+const FREE_NAP: Nanos = Nanos::millis(20);
 /// What direct transfers of zeroes are aligned to: the largest block that a disk is known to have.
 const ALIGNMENT: u64 = 4096;
 
@@ -55,7 +59,7 @@ impl Storage for RealStorage {
     }
 
     fn open(&self, path: &Path, access: Access) -> Result<Arc<dyn Disk>, IoError> {
-        Ok(Arc::new(File::open(path, access)?))
+        Ok(Arc::new(open_when_free(path, access)?))
     }
 
     /// 1. space beyond the end, without touching the size. 2. zeroes from `from` on, one after the other, so that the size never
@@ -219,10 +223,22 @@ fn open_beside_owner(path: &Path) -> Result<File, IoError> {
     File::open_unclaimed(path, access)
 }
 
+/// Waits a little for a device that is claimed: when an io_uring queue ends on another thread than it worked on, or with its
+/// process, a kernel worker lets its files go some time later.
+fn open_when_free(path: &Path, access: Access) -> Result<File, IoError> {
+    for _ in 0..FREE_NAPS {
+        match File::open(path, access) {
+            Err(IoError::Busy { .. }) => clock::sleep(FREE_NAP),
+            result => return result,
+        }
+    }
+    File::open(path, access)
+}
+
 /// Blank, large enough, zeroed, and then ours.
 fn take_device(path: &Path, bytes: u64, access: Access) -> Result<Arc<dyn Disk>, IoError> {
     // Claimed first, so that nobody mounts it while it is looked at and zeroed.
-    let file = File::open(path, access)?;
+    let file = open_when_free(path, access)?;
     let plain = open_beside_owner(path)?;
     if plain.size()? < bytes {
         return Err(IoError::from_errno(path, "create", 0, libc::ENOSPC));
