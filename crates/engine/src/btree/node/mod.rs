@@ -21,6 +21,7 @@ pub(super) use edit::{Sink, append, compact, copy, init, insert, remove, remove_
 
 use crate::page::{PageId, PageKind, get_u16, get_u32, get_u64};
 use crate::value::RowId;
+use std::cmp::Ordering;
 
 pub(super) const COUNT_AT: usize = 24;
 const HEAP_AT: usize = 26;
@@ -155,32 +156,62 @@ fn offset(page: &[u8], slots: usize, index: usize) -> usize {
     usize::from(get_u16(page, slots + SLOT_BYTES * index))
 }
 
-#[inline]
-fn leaf_position(page: &[u8], at: usize) -> Position<'_> {
-    let key_bytes = usize::from(get_u16(page, at));
-    let key = &page[at + LEAF_ENTRY_HEAD..at + LEAF_ENTRY_HEAD + key_bytes];
-    Position { key, row: get_u64(page, at + 2) }
+/// What an entry at byte `at` has: where its key begins and ends, and its row.
+#[derive(Clone, Copy)]
+struct Parts {
+    key_at: usize,
+    key_end: usize,
+    row: u64,
 }
 
-#[inline]
-fn branch_position(page: &[u8], at: usize) -> Position<'_> {
-    let head = get_u16(page, at);
-    let key_bytes = usize::from(head & !HAS_ROW);
-    let key_at = at + BRANCH_ENTRY_HEAD;
-    if head & HAS_ROW == 0 {
-        Position { key: &page[key_at..key_at + key_bytes], row: 0 }
-    } else {
-        Position { key: &page[key_at + 8..key_at + 8 + key_bytes], row: get_u64(page, key_at) }
+impl Parts {
+    #[inline]
+    fn of_leaf(page: &[u8], at: usize) -> Self {
+        let key_at = at + LEAF_ENTRY_HEAD;
+        Self { key_at, key_end: key_at + usize::from(get_u16(page, at)), row: get_u64(page, at + 2) }
     }
+
+    #[inline]
+    fn of_branch(page: &[u8], at: usize) -> Self {
+        let head = get_u16(page, at);
+        let (key_at, key_bytes) = (at + BRANCH_ENTRY_HEAD, usize::from(head & !HAS_ROW));
+        if head & HAS_ROW == 0 {
+            Self { key_at, key_end: key_at + key_bytes, row: 0 }
+        } else {
+            Self { key_at: key_at + 8, key_end: key_at + 8 + key_bytes, row: get_u64(page, key_at) }
+        }
+    }
+
+    #[inline]
+    fn position(self, page: &[u8]) -> Position<'_> {
+        Position { key: &page[self.key_at..self.key_end], row: self.row }
+    }
+
+    /// The key's first eight bytes as a number; shorter keys are filled up with zeroes.
+    #[inline]
+    fn head(self, page: &[u8]) -> u64 {
+        let Some(wide) = page[self.key_at..].first_chunk() else { return head(self.position(page).key) };
+        let bytes = self.key_end - self.key_at;
+        let beyond = if bytes < 8 { u64::MAX >> (8 * bytes) } else { 0 };
+        u64::from_be_bytes(*wide) & !beyond
+    }
+}
+
+/// See [`Parts::head`].
+fn head(key: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let bytes = key.len().min(8);
+    head[..bytes].copy_from_slice(&key[..bytes]);
+    u64::from_be_bytes(head)
 }
 
 /// The position of entry `index`, of a leaf or a branch.
 #[inline]
 pub(super) fn position(page: &[u8], index: usize) -> Position<'_> {
     if level(page) == 0 {
-        leaf_position(page, offset(page, LEAF_SLOTS_AT, index))
+        Parts::of_leaf(page, offset(page, LEAF_SLOTS_AT, index)).position(page)
     } else {
-        branch_position(page, offset(page, BRANCH_SLOTS_AT, index))
+        Parts::of_branch(page, offset(page, BRANCH_SLOTS_AT, index)).position(page)
     }
 }
 
@@ -217,32 +248,48 @@ pub(super) fn child(page: &[u8], index: usize) -> PageId {
 /// How many entries lie before `target`.
 #[inline]
 pub(super) fn lower_bound(page: &[u8], target: Position<'_>) -> usize {
-    partition(page, |position| position < target)
+    partition(page, target, Ordering::Less)
 }
 
 /// How many entries do not lie after `target`: in a branch, the child that has it.
 #[inline]
 pub(super) fn upper_bound(page: &[u8], target: Position<'_>) -> usize {
-    partition(page, |position| position <= target)
+    partition(page, target, Ordering::Equal)
 }
 
-#[inline]
-fn partition(page: &[u8], before: impl Fn(Position<'_>) -> bool) -> usize {
-    let (mut low, mut high) = (0, count(page));
+/// How many entries compare to `target` as `most` or less.
+fn partition(page: &[u8], target: Position<'_>, most: Ordering) -> usize {
     if level(page) == 0 {
-        while low < high {
-            let middle = low.midpoint(high);
-            let here = leaf_position(page, offset(page, LEAF_SLOTS_AT, middle));
-            if before(here) { low = middle + 1 } else { high = middle }
-        }
+        search(page, LEAF_SLOTS_AT, target, most, Parts::of_leaf)
     } else {
-        while low < high {
-            let middle = low.midpoint(high);
-            let here = branch_position(page, offset(page, BRANCH_SLOTS_AT, middle));
-            if before(here) { low = middle + 1 } else { high = middle }
-        }
+        search(page, BRANCH_SLOTS_AT, target, most, Parts::of_branch)
     }
-    low
+}
+
+/// Binary search. Chance decides at each step, so the step itself has no branch for the processor to guess wrong; nor does a
+/// comparison, where the first eight bytes differ.
+#[inline]
+fn search(
+    page: &[u8],
+    slots: usize,
+    target: Position<'_>,
+    most: Ordering,
+    parts: impl Fn(&[u8], usize) -> Parts,
+) -> usize {
+    let target_head = head(target.key);
+    let (mut base, mut size) = (0, count(page));
+    while size > 0 {
+        let middle = base + size / 2;
+        let here = parts(page, offset(page, slots, middle));
+        let order = match here.head(page).cmp(&target_head) {
+            Ordering::Equal => here.position(page).cmp(&target),
+            unequal => unequal,
+        };
+        let before = order <= most;
+        base = if before { middle + 1 } else { base };
+        size = if before { size - size / 2 - 1 } else { size / 2 };
+    }
+    base
 }
 
 /// Bytes of a leaf entry.
