@@ -190,7 +190,9 @@ impl BufferCache {
         let dirty = |ahead: usize| {
             let index = ((hand + ahead) % count) as u32;
             let frame = self.frames.at(index);
-            (self.frames.dirty_since(index).is_some() && !frame.has(WRITING)).then_some(index)
+            // What somebody holds cannot be written now; chosen alone, it would leave the others unwritten for ever.
+            let writable = || self.latches[index as usize].try_read().is_some();
+            (self.frames.dirty_since(index).is_some() && !frame.has(WRITING) && writable()).then_some(index)
         };
         let most = self.writer_pool.depth() as usize * self.blocks_per_write * 2;
         let cold = |index: &u32| self.frames.at(*index).touch.load(Ordering::Relaxed) & 0xFF <= COLD_TOUCHES;
