@@ -1,6 +1,7 @@
 //! Trees on floors of the tests' own: pages in memory with latches, a redo that is played back, calls that fail on purpose.
 
 mod failing;
+mod live;
 mod model;
 mod threads;
 

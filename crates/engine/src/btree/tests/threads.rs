@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::thread;
 use units::{Rng, Seed};
 
-const THREADS: u64 = 6;
+pub(super) const THREADS: u64 = 6;
 const STEPS: u64 = 6_000;
 
 /// Each thread has rows of its own among keys that all share, and knows what must be there.
@@ -29,7 +29,7 @@ fn each_thread_finds_what_it_put_there() {
     store.assert_sound();
 }
 
-fn one_thread(store: &Arc<Store>, thread: u64) {
+pub(super) fn one_thread<P: Pages>(store: &P, thread: u64) {
     let mut rng = Rng::new(Seed(thread));
     let mine = row(thread + 1);
     let mut there = BTreeSet::new();
@@ -60,7 +60,7 @@ fn one_thread(store: &Arc<Store>, thread: u64) {
     assert_eq!(found, there);
 }
 
-fn one_scan(store: &Arc<Store>, descending: bool) {
+pub(super) fn one_scan<P: Pages>(store: &P, descending: bool) {
     let mut cursor = Cursor::new(Bound::Unbounded, Bound::Unbounded, descending);
     let mut before: Option<Vec<u8>> = None;
     while let Some((key, row)) = cursor.next(store).expect("nothing fails") {
