@@ -7,4 +7,5 @@ mod model;
 mod random;
 mod room;
 mod threads;
+mod waiting;
 mod world;

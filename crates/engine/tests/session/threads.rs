@@ -132,7 +132,7 @@ fn ddl(session: &mut Session, round: u64) -> Result<()> {
     session.create_index(&index("people_size", "people", &["size", "name"], false))?;
     let own = session.create_table(&people("own"))?;
     session.insert_many(&own, &mut (0..500).map(|n| vec![int(n), text("x"), int(n)]))?;
-    if round % 2 == 0 {
+    if round.is_multiple_of(2) {
         session.truncate_table("own")?;
     }
     session.drop_index("people_size")?;
