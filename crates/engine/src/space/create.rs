@@ -159,10 +159,16 @@ impl Space {
     /// Gives all extents of a segment back; the caller has made sure that nobody uses them, and that the catalog no longer has
     /// it. A crash in the middle is no harm when the segment is pending.
     ///
+    /// 1. the log is durable, and with it the commit that took the segment out of the catalog, also one that did not wait
+    ///    (`commit_wait`). After 2, a crash that took the commit back would bring the segment back without what was forgotten.
+    /// 2. its dirty blocks are forgotten.
+    /// 3. its extents are given back. Before 2, its old blocks could be written over somebody else's new ones.
+    ///
     /// # Errors
     /// What storage says.
     pub fn drop_segment(&self, core: &Core, context: &Context, segment: &Segment) -> Result<()> {
         let state = self.state(core, context, segment)?;
+        core.redo.wait_durable(core, context, core.redo.tail_lsn())?;
         core.cache.discard(core, segment.object);
         let mut tail = super::grow::hw(&state, context);
         let mut extents = state.shape.read().extents.clone();

@@ -4,10 +4,11 @@
 use super::machine::{MIB, all, create, index, int, people, storage, text, try_open};
 use crate::files::admin::FileSpec;
 use crate::files::control::TablespaceKind;
+use crate::instance::process::Role;
 use crate::testing::flush_each_change;
-use crate::{Instance, Result, Row, Session, Table, TableDef};
+use crate::{AlterSystem, Instance, Result, Row, Session, Table, TableDef};
 use io::sim::{Call, Fault, SimStorage, Trouble};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use units::Seed;
 
@@ -174,4 +175,51 @@ fn scattered(session: &mut Session) {
 fn a_table_in_many_pieces_goes_whole() {
     check(scattered, &[|session| session.drop_table("big")]);
     check(scattered, &[|session| session.truncate_table("big")]);
+}
+
+/// A commit that does not wait may be lost. Then the table is still there, with all its rows: also those that only redo and the
+/// cache had.
+#[test]
+fn a_drop_that_does_not_wait_is_lost_as_a_whole_or_not_at_all() {
+    let statements: [Statement; 2] =
+        [|session| session.truncate_table("t"), |session| session.drop_table("t")];
+    for statement in statements {
+        let storage = storage(13);
+        let instance = create(&storage);
+        let mut session = instance.session("test").unwrap();
+        let mut admin = instance.session("admin").unwrap();
+        let mut set = |name: &str, value: &str| {
+            let set = AlterSystem::Set { name: name.into(), value: value.into(), scope: None };
+            admin.alter_system(&set).unwrap();
+        };
+        set("commit_logging", "batch");
+        STATEMENTS[0](&mut session).unwrap();
+        let other = session.create_table(&people("u")).unwrap();
+        session.alter_system(&AlterSystem::Checkpoint).unwrap();
+        STATEMENTS[1](&mut session).unwrap();
+        // The checkpointer notes only what is worth noting.
+        let mut rows = (0..1000).map(|n| vec![int(n), text(&"x".repeat(600)), int(n)]);
+        session.insert_many(&other, &mut rows).unwrap();
+        session.commit().unwrap();
+        let before = state(&mut session);
+        // Everything is written but the rows' own blocks, so nothing else keeps the checkpoint where it is.
+        let (core, own) = (instance.core.clone(), session.table("t").unwrap().segment.object);
+        let dirty: BTreeSet<u32> =
+            core.cache.headers().filter(|h| h.dirty && h.object != own).map(|h| h.object).collect();
+        for object in dirty {
+            core.cache.write_dirty(&*core, session.context(), Some(object)).unwrap();
+        }
+        set("commit_wait", "nowait");
+        statement(&mut session).unwrap();
+        // Nothing that is still dirty is older than the statement: the checkpoint moves up to it.
+        instance.core.processes.step(&instance.core, Role::Checkpointer).unwrap();
+        let after = state(&mut session);
+        storage.crash(Seed(0));
+        drop((session, admin, core, instance));
+        let instance = try_open(&storage).unwrap();
+        let mut session = instance.session("check").unwrap();
+        let found = state(&mut session);
+        assert!(found == before || found == after, "{found:?}");
+        assert_eq!(session.check_space().unwrap(), Vec::<String>::new());
+    }
 }
