@@ -48,9 +48,9 @@ impl Fullness {
         }
     }
 
-    /// Where candidates of this fullness wait.
+    /// Where pages of this fullness wait for rows, from 1; 0 is nowhere.
     fn queue(self) -> usize {
-        self as usize - Self::ThreeQuarters as usize
+        (self as usize).saturating_sub(Self::Full as usize)
     }
 
     /// Bytes that are free at least.
@@ -64,21 +64,34 @@ impl Fullness {
     }
 }
 
-/// Bits of a page's byte besides its [`Fullness`]: it was given out since the segment was loaded, it is in a queue.
+/// Bits of a page's byte besides its [`Fullness`]: it was given out since the segment was loaded; the queue that it is in, from 1, or 0.
 const GIVEN: u8 = 0x10;
-const QUEUED: u8 = 0x20;
+const QUEUE: u8 = 0x60;
+const QUEUE_SHIFT: u32 = QUEUE.trailing_zeros();
+
+/// The queue that a page is in, from 1; 0 is none.
+fn queue_of(byte: u8) -> usize {
+    usize::from((byte & QUEUE) >> QUEUE_SHIFT)
+}
 
 /// The hints of one segment.
 pub(super) struct Hints {
     /// By page number.
     bytes: RwLock<Vec<AtomicU8>>,
-    /// Page numbers, by [`Fullness::CANDIDATES`]. A page is in at most one, and then `QUEUED`; when its fullness has changed since,
-    /// that is found out when it is its turn.
+    /// Page numbers, by [`Fullness::CANDIDATES`]. A page is in the queue that its byte says; elsewhere it is left over, and passed
+    /// over. When it has become fuller since, that is found out when it is its turn; when emptier, it is queued anew.
     queues: Mutex<[Vec<u32>; 3]>,
     /// Pages that were below the high-water mark when the segment was loaded, and are not looked at yet: those below this number.
     unknown: Mutex<u32>,
     /// Something was noted since the hints were last written.
     pub changed: AtomicBool,
+}
+
+fn enqueue(queues: &mut [Vec<u32>; 3], byte: &AtomicU8, number: u32, queue: usize) {
+    let bits = (queue as u8) << QUEUE_SHIFT;
+    byte.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now & !QUEUE | bits))
+        .expect("never refused");
+    queues[queue - 1].push(number);
 }
 
 impl Hints {
@@ -111,19 +124,19 @@ impl Hints {
         if Fullness::from_bits(old) != fullness {
             self.changed.store(true, Ordering::Relaxed);
         }
-        if old & QUEUED == 0 && fullness >= Fullness::ThreeQuarters {
+        if fullness.queue() > queue_of(old) {
             self.queue(byte, number);
         }
     }
 
-    /// Puts a page into the queue it belongs to. Two that do so at once meet at the mutex.
+    /// Puts a page into the queue it belongs to, unless it is in that or in a better one. Two that do so at once meet at the mutex,
+    /// under which alone the queue of a page changes.
     fn queue(&self, byte: &AtomicU8, number: u32) {
         let mut queues = self.queues.lock();
         let now = byte.load(Ordering::Relaxed);
-        let fullness = Fullness::from_bits(now);
-        if now & QUEUED == 0 && fullness >= Fullness::ThreeQuarters {
-            byte.fetch_or(QUEUED, Ordering::Relaxed);
-            queues[fullness.queue()].push(number);
+        let queue = Fullness::from_bits(now).queue();
+        if queue > queue_of(now) {
+            enqueue(&mut queues, byte, number, queue);
         }
     }
 
@@ -135,16 +148,17 @@ impl Hints {
             if fullness.free_bytes_min(block_bytes) < free_bytes {
                 continue;
             }
-            while let Some(number) = queues[fullness.queue()].pop() {
+            while let Some(number) = queues[fullness.queue() - 1].pop() {
                 let byte = &bytes[number as usize];
-                let is = Fullness::from_bits(byte.fetch_and(!QUEUED, Ordering::Relaxed));
-                if is == fullness {
-                    return Some(number);
+                if queue_of(byte.load(Ordering::Relaxed)) != fullness.queue() {
+                    continue;
                 }
-                // To the queue where it belongs now: one that comes later, or one that was passed.
-                if is >= Fullness::ThreeQuarters {
-                    byte.fetch_or(QUEUED, Ordering::Relaxed);
-                    queues[is.queue()].push(number);
+                let is = Fullness::from_bits(byte.fetch_and(!QUEUE, Ordering::Relaxed));
+                if is.queue() > 0 {
+                    if is.free_bytes_min(block_bytes) >= free_bytes {
+                        return Some(number);
+                    }
+                    enqueue(&mut queues, byte, number, is.queue());
                 }
             }
         }
@@ -221,6 +235,19 @@ mod tests {
         hints.note(5, 2100, BLOCK);
         hints.note(5, 7000, BLOCK);
         assert_eq!(hints.take(6000, BLOCK), Some(5), "it has become emptier while it waited");
+        assert_eq!(hints.take(10, BLOCK), None, "it was taken, wherever else it is left over");
+    }
+
+    #[test]
+    fn queues_do_not_grow_with_the_number_of_notes() {
+        let hints = Hints::new(1, 1);
+        for _ in 0..1000 {
+            for free in [10, 3000, 5000, 7000, 2100] {
+                hints.note(0, free, BLOCK);
+            }
+        }
+        assert!(hints.queues.lock().iter().map(Vec::len).sum::<usize>() <= 3);
+        assert_eq!((hints.take(100, BLOCK), hints.take(100, BLOCK)), (Some(0), None));
     }
 
     #[test]
