@@ -50,6 +50,11 @@ pub fn open(storage: &SimStorage) -> Instance {
     try_open(storage).unwrap()
 }
 
+/// How much to do, when the environment says so.
+pub fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("a whole number"))
+}
+
 pub fn int(n: i64) -> Value {
     Value::Integer(n)
 }

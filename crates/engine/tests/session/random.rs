@@ -1,5 +1,7 @@
-//! Random calls against the model, over many seeds.
+//! Random calls against the model, over many seeds; over more of them with
+//! `REDOUBT_SEEDS=500 cargo test -p engine --release --test session random`.
 
+use crate::machine::number;
 use crate::world::World;
 
 fn run(seeds: std::ops::Range<u64>, steps: u32) {
@@ -16,12 +18,5 @@ fn run(seeds: std::ops::Range<u64>, steps: u32) {
 
 #[test]
 fn the_database_says_what_the_model_says() {
-    run(0..8, 400);
-}
-
-/// For nights: `cargo test -p engine --release --test session -- --ignored`.
-#[test]
-#[ignore = "minutes"]
-fn the_database_says_what_the_model_says_for_long() {
-    run(1000..1200, 1000);
+    run(0..number("REDOUBT_SEEDS", 8), 400);
 }
