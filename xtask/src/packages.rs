@@ -29,7 +29,12 @@ pub const TEST: &[Need] = &[
 ];
 
 /// What the benchmarks call.
-pub const BENCH: &[Need] = &[("fio", "fio"), ("taskset", "util-linux"), ("losetup", "mount")];
+pub const BENCH: &[Need] = &[
+    ("fio", "fio"),
+    ("taskset", "util-linux"),
+    ("losetup", "mount"),
+    ("/usr/lib/postgresql/15/bin/postgres", "postgresql-15"),
+];
 
 /// Installs what is missing of `needs`.
 ///
