@@ -38,7 +38,7 @@ pub(crate) const TABLES: [Description; 24] = [
 table! {
     /// What was asked, by whom it is answered, and where chance came from. One row.
     struct Experiment in "experiment" {
-        /// `calibrate`, `compare` or `doctor`.
+        /// `calibrate`, `compare`, `run` or `doctor`.
         kind: String,
         /// The named case, where one was asked for.
         case: Option<String>,
@@ -364,7 +364,7 @@ table! {
         utc: String,
         /// When, on the clock of the intervals.
         t_ns: u64,
-        /// `collapse`, `mix`, `cache_dropped` ….
+        /// `collapse`, `mix`, `round`, `cache_dropped` ….
         kind: String,
         /// What is to be known of it.
         json: Value,

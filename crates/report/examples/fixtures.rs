@@ -34,6 +34,7 @@ fn main() {
     compare("compare-lie", Story { lie: true, dropped: vec![(2, 4)], ..Story::default() });
     compare("compare-equal", Story { equal: true, noise: 0.03, blocks: 4, ..Story::default() });
     compare("compare-killed", Story { killed_after: Some(21), ..Story::default() });
+    compare("compare-engine", Story { engine: Some(0.08), ..Story::default() });
     let calibrate =
         |name: &str, story: support::calibration::Story| support::calibration::record(&records, name, &story);
     use support::calibration::Story as Calibration;
@@ -51,6 +52,21 @@ fn main() {
         lie: false,
     };
     write("side", &[calibrate("old", Calibration::default()), calibrate("new", new)]);
+    use support::run::Story as Run;
+    for case in ["commit", "order-entry", "growth", "random-read"] {
+        let name = format!("run-{case}");
+        write(&name, &[support::run::record(&records, &name, &Run { case, ..Run::default() })]);
+    }
+    let trouble = Run { lost: 0.2, blind: true, case: "order-entry", ..Run::default() };
+    write("run-trouble", &[support::run::record(&records, "run-trouble", &trouble)]);
+    let lie = Run { lie: true, ..Run::default() };
+    write("run-lie", &[support::run::record(&records, "run-lie", &lie)]);
+    let faster = Run { seed: 9, speed: 1.4, ..Run::default() };
+    let pair = [
+        support::run::record(&records, "run-old", &Run::default()),
+        support::run::record(&records, "run-new", &faster),
+    ];
+    write("side-run", &pair);
     let again = Story { seed: 8, ..Story::default() };
     let pair = [
         support::comparison::record(&records, "first", &Story::default()),

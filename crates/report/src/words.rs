@@ -71,6 +71,36 @@ pub fn short(value: f64) -> String {
     format!("{text}{unit}")
 }
 
+/// An amount in few characters that keeps small ones apart: `0.034`, `1.25`, `12.5`, `1,234`, `64k`.
+pub fn short_fine(value: f64) -> String {
+    match value.abs() {
+        v if v >= 99.95 => short(value.round()),
+        v if v >= 0.0005 => ratio(value),
+        _ => "0".to_owned(),
+    }
+}
+
+/// An amount for an axis that may reach below one: `0.05`, `2.5`, `64k`.
+pub fn short_tick(value: f64) -> String {
+    if value.abs() >= 1.0 || value == 0.0 { short(value) } else { trim(&format!("{value:.4}")) }
+}
+
+/// An amount in a column of times, some of which are very short: `508`, `1.18`, `0.009`.
+pub fn fine(value: f64) -> String {
+    if value >= 0.0995 { amount(value) } else { format!("{value:.3}") }
+}
+
+/// Average active sessions: `8.47`, `0.03`, `12.5`.
+pub fn sessions(value: f64) -> String {
+    if value >= 9.995 { amount(value) } else { format!("{value:.2}") }
+}
+
+/// A latency rounded to two digits, for the axes of powers of two: `1 ms`, `33 ms`.
+pub fn latency_round(ns: f64) -> String {
+    let step = 10f64.powi(ns.max(1.0).log10().floor() as i32 - 1);
+    latency_short((ns / step).round() * step)
+}
+
 fn trim(text: &str) -> String {
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -111,6 +141,11 @@ pub fn percent(share: f64) -> String {
         _ => format!("{value:.0}"),
     };
     format!("{}{NBSP}%", trim(&text))
+}
+
+/// A share among others, of which some are very small: `86 %`, `< 0.1 %`.
+pub fn share(share: f64) -> String {
+    if share > 0.0 && share < 0.0005 { format!("<{NBSP}0.1{NBSP}%") } else { percent(share) }
 }
 
 /// How much more: `84 % more`, `12 % less`, from ratio 1.5 up `1.84 ×`.
@@ -160,7 +195,11 @@ pub fn moment(utc: &str) -> String {
 
 /// `1 block`, `4 blocks`.
 pub fn count(n: usize, one: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{} {one}s", thousands(n as f64)) }
+    match n {
+        1 => format!("1 {one}"),
+        _ if one.ends_with("ch") => format!("{} {one}es", thousands(n as f64)),
+        _ => format!("{} {one}s", thousands(n as f64)),
+    }
 }
 
 /// A unit that fits the head of a column.
@@ -175,6 +214,11 @@ pub fn list(names: &[String]) -> String {
         [one] => one.clone(),
         [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
     }
+}
+
+/// `run commit`, `calibrate`: the command with its case.
+pub fn what(kind: &str, case: Option<&str>) -> String {
+    case.map_or_else(|| kind.to_owned(), |case| format!("{kind} {case}"))
 }
 
 /// First letter in upper case.

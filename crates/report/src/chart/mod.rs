@@ -1,9 +1,11 @@
 //! Drawings: scales, the SVG pen, and one file for each kind of chart. They know numbers and labels, no records.
 
+pub mod bar;
 pub mod break_even;
 pub mod cell;
 pub mod curve;
 mod scale;
+pub mod strips;
 mod svg;
 pub mod timeline;
 

@@ -4,6 +4,7 @@
 //! integrity rule failed, are left out with their reason and counted. A configuration whose figure is withdrawn is
 //! shown, but neither decides nor is decided.
 
+use super::database::spent::Spent;
 use super::doubts::{Doubts, Marks};
 use super::evidence::Evidence;
 use super::shape::{self, Shape};
@@ -130,6 +131,10 @@ pub struct Cell {
     pub in_flight: Option<f64>,
     /// Share of the threads' time inside submit.
     pub submit_share: Option<f64>,
+    /// Where DB time went, where the target is a database that says so.
+    pub spent: Option<Spent>,
+    /// DB time of one operation, nanoseconds.
+    pub db_time_ns: Option<f64>,
 }
 
 impl Cell {
@@ -357,6 +362,9 @@ impl Cell {
         self.in_flight = mean(used, |p| p.in_flight_mean);
         self.submit_share = mean(used, |p| p.submit_share);
         self.shape = Shape::of(&shape::merged(evidence, used.iter().map(|(id, _)| *id)));
+        let phases: Vec<i64> = used.iter().map(|(id, _)| *id).collect();
+        self.spent = Spent::of(evidence, &phases);
+        self.db_time_ns = self.spent.as_ref().filter(|_| ops > 0).map(|spent| spent.db_time_ns / ops as f64);
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::ReportError;
 use record::json::Value;
 use record::{
-    BlockRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow, EstimateRow, EventRow, Experiment,
-    FactRow, HistogramRow, IntervalRow, PhaseRow, Reader, Visit, WorkloadRow,
+    AshRow, AshTickRow, BlockRow, BufferStateRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow,
+    EstimateRow, EventRow, Experiment, FactRow, FileStatRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow,
+    Reader, RedoStateRow, StatisticRow, Visit, VisitOwned, WaitEventRow, WorkloadRow,
 };
 use std::collections::HashMap;
 
@@ -46,6 +47,20 @@ pub struct Evidence {
     pub estimates: Vec<EstimateRow>,
     /// What happened.
     pub events: Vec<EventRow>,
+    /// What the database waited for in each phase.
+    pub waits: HashMap<i64, Vec<WaitEventRow>>,
+    /// What its counters grew by in each phase.
+    pub statistics: HashMap<i64, Vec<StatisticRow>>,
+    /// What its files saw in each phase.
+    pub files: HashMap<i64, Vec<FileStatRow>>,
+    /// Active sessions; read of runs alone, as are the three below: a comparison is told by its exact counters.
+    pub ash: Vec<AshRow>,
+    /// Ticks of the sampler.
+    pub ticks: Vec<AshTickRow>,
+    /// Buffers by state.
+    pub buffers: Vec<BufferStateRow>,
+    /// The redo log.
+    pub redo: Vec<RedoStateRow>,
 }
 
 impl Evidence {
@@ -57,16 +72,14 @@ impl Evidence {
         let plan = reader.plan()?;
         let name =
             reader.path().file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let mut intervals: HashMap<i64, Vec<IntervalRow>> = HashMap::new();
-        for (phase, row) in reader.all_intervals()? {
-            intervals.entry(phase).or_default().push(row);
-        }
-        let mut histograms: HashMap<i64, Vec<HistogramRow>> = HashMap::new();
-        for (phase, row) in reader.histograms()? {
-            histograms.entry(phase).or_default().push(row);
-        }
+        let experiment = reader.experiment()?;
+        let visits = reader.visits()?;
+        let sampled: Vec<i64> = match experiment.kind.as_str() {
+            "run" => visits.iter().map(|(id, _)| *id).collect(),
+            _ => Vec::new(),
+        };
         Ok(Self {
-            experiment: reader.experiment()?,
+            experiment,
             status: reader.status()?,
             name,
             facts: reader.facts()?,
@@ -75,15 +88,22 @@ impl Evidence {
             configurations: reader.configurations()?,
             workloads: reader.workloads()?,
             blocks: reader.blocks()?.into_iter().collect(),
-            visits: reader.visits()?.into_iter().collect(),
+            visits: visits.into_iter().collect(),
             phases: reader.phases()?,
-            intervals,
-            histograms,
+            intervals: by_phase(reader.all_intervals()?),
+            histograms: by_phase(reader.histograms()?),
             counters: reader.counters()?,
             curve_points: reader.curve_points()?,
             checks: reader.checks()?,
             estimates: reader.estimates()?,
             events: reader.events()?,
+            waits: of_phases(reader)?,
+            statistics: of_phases(reader)?,
+            files: of_phases(reader)?,
+            ash: of_visits(reader, &sampled)?,
+            ticks: of_visits(reader, &sampled)?,
+            buffers: of_visits(reader, &sampled)?,
+            redo: of_visits(reader, &sampled)?,
         })
     }
 
@@ -111,4 +131,25 @@ impl Evidence {
             Some((low, high)) => Some((low.min(t), high.max(t))),
         })
     }
+}
+
+/// Rows gathered by the id before them, each in the order of the record.
+fn by_phase<T>(rows: Vec<(i64, T)>) -> HashMap<i64, Vec<T>> {
+    let mut all: HashMap<i64, Vec<T>> = HashMap::new();
+    for (phase, row) in rows {
+        all.entry(phase).or_default().push(row);
+    }
+    all
+}
+
+fn of_phases<T: PhaseOwned>(reader: &Reader) -> Result<HashMap<i64, Vec<T>>, ReportError> {
+    Ok(by_phase(reader.of_phases()?))
+}
+
+fn of_visits<T: VisitOwned>(reader: &Reader, visits: &[i64]) -> Result<Vec<T>, ReportError> {
+    let mut all = Vec::new();
+    for visit in visits {
+        all.extend(reader.of_visit(*visit)?);
+    }
+    Ok(all)
 }

@@ -1,11 +1,12 @@
 //! The model: everything that a report says, computed from one record.
 //!
 //! The road: [`evidence`] reads the rows; [`doubts`] says which figures may be believed; [`compare`] and [`weighted`]
-//! decide (arithmetic of the network: [`mix`]); [`curve`], [`shape`] and [`timeline`] prepare what is drawn;
-//! [`sentence`] says it; [`side`] puts several runs beside each other. Nothing below this folder looks into a record.
+//! decide (arithmetic of the network: [`mix`]); [`database`] says what the embedded database saw of a run; [`curve`], [`shape`] and
+//! [`timeline`] prepare what is drawn; [`sentence`] says it; [`side`] puts several runs beside each other. Nothing below this folder looks into a record.
 
 pub mod compare;
 pub mod curve;
+pub mod database;
 pub mod doubts;
 pub mod evidence;
 pub mod mix;
@@ -18,6 +19,7 @@ pub mod weighted;
 use crate::ReportError;
 use compare::Comparison;
 use curve::Curve;
+use database::Database;
 use doubts::{Doubts, Marks};
 use evidence::Evidence;
 use record::{CheckRow, FactRow, Reader};
@@ -38,6 +40,8 @@ pub struct Model {
     pub curves: Vec<Curve>,
     /// The comparison, where configurations were compared.
     pub comparison: Option<Comparison>,
+    /// What the database saw, where one configuration was run.
+    pub database: Option<Database>,
     /// Broken rules, and those that held.
     pub doubts: Doubts,
     /// About the machine.
@@ -137,15 +141,24 @@ impl Model {
 
     /// Computes everything from the rows of a record.
     pub fn of(evidence: &Evidence) -> Self {
-        let doubts = Doubts::gather(&evidence.checks, |check| subject(evidence, check));
+        let mut checks = evidence.checks.clone();
+        checks.extend(database::checks::checks(evidence));
+        let doubts = Doubts::gather(&checks, |check| subject(evidence, check));
+        let is_run = evidence.experiment.kind == "run";
+        let database = Database::read(evidence, &doubts);
+        let mut figures = figures(evidence, &doubts);
+        let told = |key: &str| evidence.estimates.iter().any(|e| e.metric == key);
+        let works = database.iter().flat_map(|d| &d.works).filter(|work| !told(&work.name));
+        figures.extend(works.map(Figure::of_work));
         let mut model = Self {
             run: Run::of(evidence),
             answer: Answer::default(),
-            figures: figures(evidence, &doubts),
+            figures,
             curves: Curve::read_all(evidence),
-            comparison: Comparison::read(evidence, &doubts),
+            comparison: if is_run { None } else { Comparison::read(evidence, &doubts) },
             facts: evidence.facts.clone(),
-            time_line: TimeLine::read(evidence),
+            time_line: if is_run { None } else { TimeLine::read(evidence) },
+            database,
             doubts,
         };
         model.answer = sentence::answer(&model);
@@ -163,6 +176,29 @@ impl Model {
     /// The figure of that key.
     pub fn figure(&self, key: &str) -> Option<&Figure> {
         self.figures.iter().find(|f| f.key == key)
+    }
+}
+
+impl Figure {
+    /// The rate of a workload of a run, so that two runs can stand side by side.
+    fn of_work(work: &database::work::Work) -> Self {
+        Self {
+            key: work.name.clone(),
+            label: work.title.clone(),
+            value: work.rate.value,
+            interval: work.rate.interval,
+            level: work.rate.interval.map(|_| 0.95),
+            n: work.phases.len() as u64,
+            unit: work.metric.clone(),
+            steady: work.steady.clone(),
+            note: work.rate.basis.as_ref().map(|basis| format!("over {basis}")),
+            latency_ns: work.latency_ns,
+            latency_p99_ns: work.shape.as_ref().and_then(|shape| shape.p99_ns),
+            in_flight: None,
+            threads: Some(work.sessions),
+            marks: work.marks.clone(),
+            shape: work.shape.clone(),
+        }
     }
 }
 

@@ -20,10 +20,11 @@ pub struct Answer {
 
 /// The answer of a run.
 pub fn answer(model: &Model) -> Answer {
-    let mut answer = match &model.comparison {
-        Some(comparison) => of_comparison(comparison),
-        None if !model.figures.is_empty() => of_calibration(model),
-        None => Answer {
+    let mut answer = match (&model.comparison, &model.database) {
+        (Some(comparison), _) => of_comparison(comparison),
+        (None, Some(database)) => super::database::said::answer(database, model.run.case.as_deref()),
+        (None, None) if !model.figures.is_empty() => of_calibration(model),
+        (None, None) => Answer {
             headline: "This record holds no figure and no comparison: the run ended before the first.".into(),
             more: Vec::new(),
         },

@@ -1,5 +1,6 @@
 //! The run on one time axis: what was offered, and what the device, the CPU and the kernel counted meanwhile.
 
+use super::database::Axis;
 use super::evidence::Evidence;
 use std::collections::BTreeMap;
 
@@ -52,21 +53,28 @@ pub struct Line {
 impl TimeLine {
     /// From intervals and counters; `None` when there are neither.
     pub fn read(evidence: &Evidence) -> Option<Self> {
-        let (from, to) = evidence.span_ns()?;
-        let at = |ns: u64| ns.saturating_sub(from) as f64 / 1e9;
+        let (from_ns, to_ns) = evidence.span_ns()?;
+        Self::within(evidence, Axis { from_ns, to_ns })
+    }
+
+    /// From intervals and counters of a part of the run.
+    pub fn within(evidence: &Evidence, axis: Axis) -> Option<Self> {
+        let at = |ns: u64| axis.at(ns);
         let (bands, band_rows) = bands(evidence, &at);
         let mut lanes = Vec::new();
         lanes.extend(offered(evidence, &at));
-        lanes.extend(counted(evidence, &at));
+        lanes.extend(counted(evidence, axis));
         let any = lanes.iter().any(|lane| lane.lines.iter().any(|line| !line.steps.is_empty()));
-        any.then(|| Self { seconds: at(to), bands, band_rows, lanes })
+        any.then(|| Self { seconds: axis.seconds(), bands, band_rows, lanes })
     }
 }
 
 /// Visits by configuration; phases by workload where nothing is compared.
 fn bands(evidence: &Evidence, at: &dyn Fn(u64) -> f64) -> (Vec<Band>, Vec<String>) {
     let mut rows: Vec<String> = evidence.configurations.iter().map(|(_, c)| c.name.clone()).collect();
-    let compared = !rows.is_empty();
+    // With one configuration, and in a run of one, what was done says more than its name.
+    let compared = rows.len() > 1;
+    rows.truncate(if compared { rows.len() } else { 0 });
     let mut bands = Vec::new();
     for (_, phase) in &evidence.phases {
         let workload = evidence.workload_name(phase.workload_id);
@@ -126,11 +134,11 @@ fn offered(evidence: &Evidence, at: &dyn Fn(u64) -> f64) -> Vec<Lane> {
 /// One cumulative or instantaneous counter: samples in order of time.
 type Samples = Vec<(f64, f64)>;
 
-fn counted(evidence: &Evidence, at: &dyn Fn(u64) -> f64) -> Vec<Lane> {
+fn counted(evidence: &Evidence, axis: Axis) -> Vec<Lane> {
     let mut all: BTreeMap<(String, String, String), Samples> = BTreeMap::new();
-    for row in &evidence.counters {
+    for row in evidence.counters.iter().filter(|row| axis.holds(row.t_ns)) {
         let key = (row.layer.clone(), row.object.clone(), row.metric.clone());
-        all.entry(key).or_default().push((at(row.t_ns), row.value));
+        all.entry(key).or_default().push((axis.at(row.t_ns), row.value));
     }
     for samples in all.values_mut() {
         samples.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -34,6 +34,7 @@ pub(super) fn sections(comparison: &Comparison) -> String {
         out.push_str(&panel(comparison, workload));
     }
     out.push_str("</section>\n");
+    out.push_str(&super::compared::section(comparison));
     out.push_str(&proofs(comparison));
     out
 }

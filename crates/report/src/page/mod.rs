@@ -5,8 +5,12 @@
 
 mod calibrate;
 mod compare;
+mod compared;
 mod notes;
+mod run;
 mod side;
+mod spent;
+mod work;
 
 use crate::chart::escape;
 use crate::chart::timeline::{LaneChart, Stretch, TimeChart};
@@ -30,16 +34,18 @@ fn single(model: &Model) -> String {
     let mut body = header(model);
     body.push_str(&format!("<main>\n<h1>{}</h1>\n", sentence(&model.answer.headline)));
     body.push_str(&lead(&model.answer.more));
-    match &model.comparison {
-        Some(comparison) => body.push_str(&compare::sections(comparison)),
-        None => body.push_str(&calibrate::sections(model)),
+    match (&model.comparison, &model.database) {
+        (Some(comparison), _) => body.push_str(&compare::sections(comparison)),
+        (None, Some(database)) => body.push_str(&run::sections(database)),
+        (None, None) => body.push_str(&calibrate::sections(model)),
     }
     if let Some(line) = &model.time_line {
         body.push_str(&time_line(line));
     }
     body.push_str(&notes::sections(model));
     body.push_str("</main>\n");
-    document(&format!("{} of {}", words::capital(&model.run.kind), model.run.target), &body)
+    let what = words::capital(&words::what(&model.run.kind, model.run.case.as_deref()));
+    document(&format!("{what} of {}", model.run.target), &body)
 }
 
 /// The page around `body`.
@@ -63,7 +69,7 @@ fn header(model: &Model) -> String {
     let storage = run.storage.as_ref().map_or_else(String::new, |s| format!(", {}", escape(s)));
     format!(
         "<header class=\"run\"><b>redoubt {}</b> · {}{storage} · {} · {}</header>\n",
-        escape(&run.kind),
+        escape(&words::what(&run.kind, run.case.as_deref())),
         escape(&run.target),
         escape(&words::moment(&run.started_utc)),
         words::span(run.seconds)

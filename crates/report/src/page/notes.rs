@@ -2,6 +2,7 @@
 
 use crate::chart::escape;
 use crate::model::Model;
+use crate::model::database::Database;
 use crate::model::doubts::{Doubt, Doubts, Status};
 use crate::words;
 use record::FactRow;
@@ -110,6 +111,9 @@ fn how(model: &Model) -> String {
             rows.push(("Left out", format!("{}: {}", escape(name), escape(reason))));
         }
     }
+    if let Some(database) = &model.database {
+        rows.extend(of_run(database));
+    }
     if let Some(durable) = &run.durability {
         rows.push(("Durability", escape(durable)));
     }
@@ -138,6 +142,26 @@ fn how(model: &Model) -> String {
     format!(
         "<section id=\"how\">\n<h2>How it was found</h2>\n<dl class=\"facts\">\n{rows}</dl>\n</section>\n"
     )
+}
+
+/// The configuration that was run, what its intervals rest on, and what was in force.
+fn of_run(database: &Database) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    if let Some(name) = &database.configuration {
+        let levels: Vec<String> = database.levels.iter().map(|(f, l)| format!("{f} {l}")).collect();
+        rows.push(("Configuration", format!("{} ({})", escape(name), escape(&levels.join(", ")))));
+    }
+    for work in &database.works {
+        let title = escape(&work.title);
+        let basis = work.rate.basis.as_ref().map(|basis| format!("interval over {}", escape(basis)));
+        let steady = work.steady.as_ref().map(|class| format!("steady: {}", escape(class)));
+        let flags = work.proof.as_ref().map(|flags| format!("open flags <code>{}</code>", escape(flags)));
+        let said: Vec<String> = [basis, steady, flags].into_iter().flatten().collect();
+        if !said.is_empty() {
+            rows.push(("Measured", format!("{title}: {}", said.join("; "))));
+        }
+    }
+    rows
 }
 
 fn row(name: &str, html: &str) -> String {

@@ -21,8 +21,12 @@ pub(super) fn report(models: &[Model]) -> String {
         .enumerate()
         .map(|(i, m)| {
             let storage = m.run.storage.as_ref().map_or_else(String::new, |s| format!(", {s}"));
-            let text =
-                format!("{} of {}{storage}, {}", m.run.kind, m.run.target, words::moment(&m.run.started_utc));
+            let text = format!(
+                "{} of {}{storage}, {}",
+                words::what(&m.run.kind, m.run.case.as_deref()),
+                m.run.target,
+                words::moment(&m.run.started_utc)
+            );
             format!("<li><b>{}</b>  {}</li>\n", letter(i), escape(&text))
         })
         .collect();
@@ -41,6 +45,13 @@ pub(super) fn report(models: &[Model]) -> String {
             sentence(&model.answer.headline),
             lead(&model.answer.more)
         ));
+        if let Some(database) = &model.database {
+            body.push_str(&super::spent::works(&database.works));
+            if index == 0 {
+                body.push_str(super::spent::switch());
+            }
+            body.push_str(&super::run::top_activity(database));
+        }
         if let Some(line) = &model.time_line {
             body.push_str(&time_line(line).replace("id=\"time\"", &format!("id=\"time-{}\"", letter(index))));
         }

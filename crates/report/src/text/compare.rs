@@ -27,6 +27,7 @@ pub(super) fn report(page: Page, comparison: &Comparison) -> String {
     for workload in shown(comparison) {
         out.push_str(&panel(page, comparison, workload));
     }
+    out.push_str(&super::compared::report(page, comparison));
     out.push_str(&left_out(page, comparison));
     out
 }

@@ -1,11 +1,15 @@
 //! The report for a terminal: the sentence, tables whose columns stand under each other, curves drawn in braille.
 //!
-//! 80 columns are enough for everything. [`compare`] and [`calibrate`] lay out one run, [`side`] several; [`plot`] draws.
+//! 80 columns are enough for everything. [`compare`], [`calibrate`] and [`run`] lay out one run, [`side`] several; [`plot`] and
+//! [`area`] draw.
 
+mod area;
 mod calibrate;
 mod canvas;
 mod compare;
+mod compared;
 mod plot;
+mod run;
 mod side;
 mod style;
 
@@ -37,9 +41,10 @@ fn single(page: Page, model: &Model) -> String {
     for sentence in &model.answer.more {
         out.push_str(&fold(sentence, page.width, "  ", 4));
     }
-    match &model.comparison {
-        Some(comparison) => out.push_str(&compare::report(page, comparison)),
-        None => out.push_str(&calibrate::report(page, model)),
+    match (&model.comparison, &model.database) {
+        (Some(comparison), _) => out.push_str(&compare::report(page, comparison)),
+        (None, Some(database)) => out.push_str(&run::report(page, database)),
+        (None, None) => out.push_str(&calibrate::report(page, model)),
     }
     out.push_str(&doubts(page, &model.doubts));
     out.push_str(&how(page, model));
@@ -69,7 +74,7 @@ fn header(page: Page, model: &Model) -> String {
     let storage = run.storage.as_ref().map_or_else(String::new, |storage| format!(" ({storage})"));
     let text = format!(
         "redoubt {} · {}{storage} · {} · {}",
-        run.kind,
+        words::what(&run.kind, run.case.as_deref()),
         run.target,
         words::moment(&run.started_utc),
         words::span(run.seconds)

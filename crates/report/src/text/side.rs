@@ -12,7 +12,8 @@ pub(super) fn report(page: Page, models: &[Model]) -> String {
     for (index, model) in models.iter().enumerate() {
         let run = &model.run;
         let storage = run.storage.as_ref().map_or_else(String::new, |storage| format!(" ({storage})"));
-        let text = format!("{} · {}{storage} · {}", run.kind, run.target, words::moment(&run.started_utc));
+        let what = words::what(&run.kind, run.case.as_deref());
+        let text = format!("{what} · {}{storage} · {}", run.target, words::moment(&run.started_utc));
         out.push_str(&fold(&text, page.width, &format!("{}  ", letter(index)), 3));
     }
     out.push('\n');

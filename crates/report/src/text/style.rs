@@ -34,6 +34,11 @@ impl Paint {
         }
     }
 
+    /// A wait class, by its number among the 256 colours; its sign says the same.
+    pub fn class(self, colour: u8, text: &str) -> String {
+        self.wrap(&format!("38;5;{colour}"), text)
+    }
+
     /// A failed rule.
     pub fn alarm(self, text: &str) -> String {
         self.wrap("1;33", text)

@@ -3,6 +3,7 @@
 
 pub mod calibration;
 pub mod comparison;
+pub mod run;
 
 use record::{CounterRow, Experiment, FactRow, IntervalRow, PhaseRow, Writer};
 use stats::histogram::Histogram;
@@ -142,6 +143,7 @@ pub fn stretch(writer: &mut Writer, rng: &mut Rng, s: &Stretch<'_>) -> Busy {
     writer.histogram(phase, s.workload, &histogram.encode()).expect("histogram");
     let reads = s.workload.contains("read") || s.workload.contains("scan");
     Busy {
+        phase,
         from: s.start_ns,
         to: end_ns,
         ops: device_ops as f64,
@@ -155,6 +157,8 @@ pub fn stretch(writer: &mut Writer, rng: &mut Rng, s: &Stretch<'_>) -> Busy {
 /// What the device was doing.
 #[derive(Clone, Copy)]
 pub struct Busy {
+    /// Row of the phase in which.
+    pub phase: i64,
     pub from: u64,
     pub to: u64,
     pub ops: f64,

@@ -1,5 +1,7 @@
 //! The model for programs: the same numbers, words and doubts as on the page.
 
+mod database;
+
 use crate::model::compare::{Cell, Comparison, Workload};
 use crate::model::curve::{Curve, Point};
 use crate::model::doubts::{Doubts, Marks};
@@ -66,6 +68,7 @@ fn run(model: &Model) -> Value {
         "figures": model.figures.iter().map(figure).collect::<Vec<_>>(),
         "curves": model.curves.iter().map(curve).collect::<Vec<_>>(),
         "comparison": model.comparison.as_ref().map(comparison),
+        "database": model.database.as_ref().map(database::database),
         "doubts": doubts(&model.doubts),
         "facts": model.facts.iter().map(|f| json!({ "layer": f.layer, "object": f.object, "name": f.name,
             "value": f.value, "unit": f.unit, "source": f.source })).collect::<Vec<_>>(),
@@ -148,7 +151,7 @@ fn cell(name: &str, cell: &Cell) -> Value {
         "latency_p50_ns": cell.shape.as_ref().map(|s| s.p50_ns),
         "latency_p99_ns": cell.shape.as_ref().and_then(|s| s.p99_ns),
         "cpu_ns_per_operation": cell.cpu_ns, "device_requests_per_operation": cell.device_ops,
-        "in_flight_mean": cell.in_flight, "submit_share": cell.submit_share,
+        "in_flight_mean": cell.in_flight, "submit_share": cell.submit_share, "time": database::cell(cell),
     })
 }
 

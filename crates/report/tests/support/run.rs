@@ -1,0 +1,682 @@
+//! Runs of the embedded database: one configuration, one visit, everything that the database itself saw.
+
+use super::{Busy, check, counters, experiment, facts, latencies, place, rng};
+use record::json::{Value, json};
+use record::{
+    AshRow, AshTickRow, BufferStateRow, ConfigurationRow, Experiment, FileStatRow, IntervalRow, PhaseRow,
+    Reader, RedoStateRow, StatisticRow, VisitRow, WaitEventRow, Writer,
+};
+use std::path::Path;
+use units::Rng;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+
+/// What to make up.
+pub struct Story {
+    pub seed: u64,
+    /// `commit`, `order-entry`, `growth`, `random-read`.
+    pub case: &'static str,
+    /// Every wait is counted but this share, which gets lost.
+    pub lost: f64,
+    /// The sampler did not run for a fifth of the time.
+    pub blind: bool,
+    /// All rates times this.
+    pub speed: f64,
+    /// An integrity rule failed.
+    pub lie: bool,
+}
+
+impl Default for Story {
+    fn default() -> Self {
+        Self { seed: 3, case: "commit", lost: 0.0, blind: false, speed: 1.0, lie: false }
+    }
+}
+
+/// An event: name, class, share of the time of those who may wait for it, mean wait in microseconds.
+type Source = (&'static str, &'static str, f64, f64);
+
+/// A stretch in which one thing is done.
+struct Work {
+    name: &'static str,
+    title: &'static str,
+    metric: &'static str,
+    seconds: f64,
+    rate: f64,
+    op_bytes: u64,
+    sessions: u32,
+    waits: Vec<Source>,
+    background: Vec<(&'static str, Source)>,
+    kinds: Vec<(&'static str, f64, f64)>,
+    /// Redo, MB/s; blocks read and written a second.
+    redo_mb_s: f64,
+    reads_s: f64,
+    writes_s: f64,
+    /// Bytes of a read.
+    read_bytes: u64,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self {
+            name: "commit",
+            title: "redo commits",
+            metric: "commits/s",
+            seconds: 60.0,
+            rate: 4_310.0,
+            op_bytes: 1_000,
+            sessions: 10,
+            waits: vec![
+                ("log file sync", "Commit", 0.86, 1_990.0),
+                ("buffer busy waits", "Concurrency", 0.012, 130.0),
+                ("log file switch completion", "Configuration", 0.006, 24_000.0),
+                ("db file sequential read", "User I/O", 0.004, 420.0),
+                ("enq: HW - contention", "Configuration", 0.003, 900.0),
+                ("latch: cache buffers chains", "Concurrency", 0.0004, 40.0),
+            ],
+            background: vec![
+                ("lgwr", ("log file parallel write", "System I/O", 0.81, 870.0)),
+                ("dbw0", ("db file parallel write", "System I/O", 0.22, 2_600.0)),
+                ("ckpt", ("control file parallel write", "System I/O", 0.03, 3_100.0)),
+            ],
+            kinds: vec![("insert", 1.0, 1.0)],
+            redo_mb_s: 6.4,
+            reads_s: 30.0,
+            writes_s: 900.0,
+            read_bytes: 8192,
+        }
+    }
+}
+
+fn works(case: &str) -> Vec<Work> {
+    match case {
+        "order-entry" => vec![order_entry()],
+        "growth" => growth(),
+        "random-read" => vec![random_read()],
+        _ => vec![Work::default()],
+    }
+}
+
+fn order_entry() -> Work {
+    Work {
+        name: "order-entry",
+        title: "order entry",
+        metric: "transactions/s",
+        seconds: 150.0,
+        rate: 512.0,
+        op_bytes: 8192,
+        sessions: 15,
+        waits: vec![
+            ("db file sequential read", "User I/O", 0.44, 390.0),
+            ("log file sync", "Commit", 0.17, 2_300.0),
+            ("enq: TX - row lock contention", "Application", 0.11, 5_200.0),
+            ("log file switch (checkpoint incomplete)", "Configuration", 0.035, 180_000.0),
+            ("buffer busy waits", "Concurrency", 0.02, 160.0),
+            ("read by other session", "User I/O", 0.012, 350.0),
+            ("free buffer waits", "Configuration", 0.009, 8_000.0),
+            ("db file scattered read", "User I/O", 0.006, 900.0),
+        ],
+        background: vec![
+            ("lgwr", ("log file parallel write", "System I/O", 0.42, 1_100.0)),
+            ("dbw0", ("db file parallel write", "System I/O", 0.71, 5_100.0)),
+            ("dbw1", ("db file parallel write", "System I/O", 0.68, 5_100.0)),
+            ("ckpt", ("control file parallel write", "System I/O", 0.02, 3_100.0)),
+        ],
+        kinds: vec![
+            ("new order", 0.45, 1.2),
+            ("payment", 0.43, 0.6),
+            ("order status", 0.04, 0.35),
+            ("delivery", 0.04, 3.6),
+            ("stock level", 0.04, 1.8),
+        ],
+        redo_mb_s: 9.2,
+        reads_s: 14_800.0,
+        writes_s: 5_100.0,
+        ..Work::default()
+    }
+}
+
+fn random_read() -> Work {
+    Work {
+        name: "read-cold",
+        title: "single-block reads, cold",
+        metric: "reads/s",
+        seconds: 40.0,
+        rate: 17_900.0,
+        op_bytes: 8192,
+        waits: vec![
+            ("db file sequential read", "User I/O", 0.93, 540.0),
+            ("latch: cache buffers chains", "Concurrency", 0.004, 30.0),
+        ],
+        background: vec![("ckpt", ("control file parallel write", "System I/O", 0.004, 3_000.0))],
+        kinds: vec![("read", 1.0, 1.0)],
+        redo_mb_s: 0.0,
+        reads_s: 17_900.0,
+        writes_s: 0.0,
+        ..Work::default()
+    }
+}
+
+fn growth() -> Vec<Work> {
+    let scan = |name, title, seconds, rate, event: Source| Work {
+        name,
+        title,
+        metric: "MB/s",
+        seconds,
+        rate,
+        op_bytes: 1 << 20,
+        sessions: 1,
+        waits: vec![event],
+        background: vec![("ckpt", ("control file parallel write", "System I/O", 0.01, 3_000.0))],
+        kinds: vec![("count", 1.0, 1.0)],
+        redo_mb_s: 0.0,
+        reads_s: rate,
+        writes_s: 0.0,
+        read_bytes: 1 << 20,
+    };
+    let insert = Work {
+        name: "growth-write",
+        title: "growth: bulk write",
+        metric: "MB/s",
+        seconds: 40.0,
+        rate: 92.0,
+        op_bytes: 1 << 20,
+        sessions: 1,
+        waits: vec![
+            ("free buffer waits", "Configuration", 0.31, 9_400.0),
+            ("direct path read", "User I/O", 0.17, 1_900.0),
+            ("log file switch (checkpoint incomplete)", "Configuration", 0.12, 240_000.0),
+            ("log buffer space", "Configuration", 0.08, 2_400.0),
+            ("Data file init write", "User I/O", 0.03, 14_000.0),
+        ],
+        background: vec![
+            ("lgwr", ("log file parallel write", "System I/O", 0.83, 4_700.0)),
+            ("dbw0", ("db file parallel write", "System I/O", 0.94, 11_000.0)),
+            ("ckpt", ("control file parallel write", "System I/O", 0.02, 3_000.0)),
+        ],
+        kinds: vec![("insert", 1.0, 1.0)],
+        redo_mb_s: 108.0,
+        reads_s: 92.0,
+        writes_s: 11_700.0,
+        read_bytes: 1 << 20,
+    };
+    vec![
+        insert,
+        scan(
+            "growth-scan-cold",
+            "growth: full scan, cold",
+            9.0,
+            640.0,
+            ("direct path read", "User I/O", 0.78, 2_100.0),
+        ),
+        scan(
+            "growth-scan-warm",
+            "growth: full scan, warm",
+            12.0,
+            1_900.0,
+            ("direct path read", "User I/O", 0.31, 330.0),
+        ),
+    ]
+}
+
+/// Writes the story's record and opens it.
+pub fn record(directory: &Path, name: &str, story: &Story) -> Reader {
+    let path = place(directory, name);
+    let asked = Experiment {
+        case: Some(story.case.into()),
+        command: format!("redoubt run {} /data --io setall", story.case),
+        ..experiment("run", "/data")
+    };
+    let mut writer = Writer::create(&path, &asked).expect("create");
+    facts(&mut writer, "vda", "ext4");
+    writer
+        .plan(&json!({ "data_bytes": 2u64 << 30, "block_bytes": 8192, "sessions": 10, "think": "none",
+                       "durability": "O_DSYNC on every file" }))
+        .expect("plan");
+    let levels =
+        vec![("io".into(), "setall".into(), "easy".into()), ("api".into(), "io_uring".into(), "easy".into())];
+    let configuration = ConfigurationRow { name: "setall io_uring".into(), is_baseline: true, levels };
+    let configuration = writer.configuration(&configuration).expect("configuration");
+    let start_ns = 20 * SECOND;
+    let visit_id = writer
+        .visit(&VisitRow {
+            block_id: None,
+            position: 0,
+            configuration_id: Some(configuration),
+            started_utc: "2026-11-21T09:30:20Z".into(),
+            start_ns,
+        })
+        .expect("visit");
+    let mut scene = Scene {
+        writer,
+        rng: rng(story.seed),
+        visit_id,
+        now: start_ns,
+        lsn: 40 << 20,
+        checkpoint: 36 << 20,
+        sequence: 7,
+    };
+    let mut busy = Vec::new();
+    for (index, work) in works(story.case).iter().enumerate() {
+        busy.push(scene.play(story, work, index == 0));
+        scene.now += 300 * MS;
+    }
+    if story.case == "growth" {
+        scene.rounds();
+    }
+    let Scene { mut writer, now, .. } = scene;
+    writer.end_visit(visit_id, "measured", None).expect("end");
+    counters(&mut writer, "vda", &busy, now + SECOND);
+    checks(&mut writer, story);
+    writer.finish("finished").expect("finish");
+    drop(writer);
+    Reader::open(&path).expect("open")
+}
+
+fn checks(writer: &mut Writer, story: &Story) {
+    let status = if story.lie { "fail" } else { "pass" };
+    let evidence = if story.lie { "9 of 100,000 rows are missing." } else { "All rows are there." };
+    check(
+        writer,
+        ("run", None, ""),
+        ("D2", "rows hold what was written", "integrity", status),
+        (None, "none missing", evidence),
+    );
+    check(
+        writer,
+        ("run", None, ""),
+        ("S1", "size against caches", "context", "warn"),
+        (Some(0.08), "file / memory", "The database is 2 GiB, memory 24 GiB: it fits into memory."),
+    );
+}
+
+struct Scene {
+    writer: Writer,
+    rng: Rng,
+    visit_id: i64,
+    now: u64,
+    lsn: u64,
+    checkpoint: u64,
+    sequence: u64,
+}
+
+/// Bytes of one redo group, and how many there are.
+const GROUP: u64 = 64 << 20;
+const GROUPS: u64 = 3;
+
+impl Scene {
+    /// Plays one workload: the phase, what the database counted, what was sampled.
+    fn play(&mut self, story: &Story, work: &Work, headline: bool) -> Busy {
+        let json = json!({ "title": work.title, "question": "", "metric": work.metric, "higher_is_better": true,
+                           "sessions": work.sessions, "headline": headline });
+        let workload_id = self.writer.workload(work.name, &json).expect("workload");
+        let rate = work.rate * story.speed;
+        let ops = if work.metric == "MB/s" { rate * 1e6 / work.op_bytes as f64 } else { rate } * work.seconds;
+        let mean_ns = f64::from(work.sessions) * work.seconds * 1e9 / ops;
+        let end_ns = self.now + (work.seconds * 1e9) as u64;
+        let phase = self.phase(work, workload_id, rate, (ops, mean_ns), end_ns);
+        let busy = Busy {
+            phase,
+            from: self.now,
+            to: end_ns,
+            ops: if work.reads_s > work.writes_s { work.reads_s } else { work.writes_s / 3.1 } * work.seconds,
+            bytes: f64::max(work.reads_s * work.read_bytes as f64, work.writes_s * 8192.0) * work.seconds,
+            reads: work.reads_s > work.writes_s,
+            in_flight: f64::from(work.sessions) * 0.6,
+            dirty: false,
+        };
+        self.counted(story, work, phase, ops);
+        self.sampled(story, work);
+        self.memory(work);
+        self.now += (work.seconds * 1e9) as u64;
+        busy
+    }
+
+    /// The phase with intervals of a tenth of a second and all latencies, by kind.
+    fn phase(
+        &mut self,
+        work: &Work,
+        workload_id: i64,
+        rate: f64,
+        (ops, mean_ns): (f64, f64),
+        end_ns: u64,
+    ) -> i64 {
+        let row = PhaseRow {
+            visit_id: self.visit_id,
+            workload_id,
+            kind: "measure".into(),
+            threads: work.sessions,
+            in_flight: work.sessions,
+            start_ns: self.now,
+            end_ns,
+            ops: ops as u64,
+            bytes: ops as u64 * work.op_bytes,
+            latency_sum_ns: (mean_ns * ops) as u64,
+            seconds: work.seconds,
+            rate,
+            metric: work.metric.into(),
+            steady_class: Some("flat".into()),
+            proof: Some("O_RDWR|O_DSYNC|O_DIRECT".into()),
+            ..PhaseRow::default()
+        };
+        let phase = self.writer.phase(&row).expect("phase");
+        let slices = (work.seconds * 10.0) as u64;
+        let mut rows = Vec::new();
+        for i in 0..slices {
+            let wave = 1.0 + 0.04 * (i as f64 / 120.0 * std::f64::consts::TAU).sin();
+            for (name, share, times) in &work.kinds {
+                let here = ops / slices as f64 * share * wave * (1.0 + 0.06 * self.rng.normal());
+                let here = (here + self.rng.unit()).max(0.0) as u64;
+                let (t_ns, lat_sum_ns) = (self.now + i * 100 * MS, (mean_ns * times * here as f64) as u64);
+                let lat_max_ns = (mean_ns * times * 4.0) as u64;
+                rows.push(IntervalRow {
+                    t_ns,
+                    op_class: (*name).into(),
+                    ops: here,
+                    bytes: here * work.op_bytes,
+                    lat_sum_ns,
+                    lat_max_ns,
+                    errors: 0,
+                });
+            }
+        }
+        self.writer.intervals(phase, &rows).expect("intervals");
+        for (name, share, times) in &work.kinds {
+            let histogram = latencies(&mut self.rng, mean_ns * times, (ops * share) as u64, 0.5);
+            self.writer.histogram(phase, name, &histogram.encode()).expect("histogram");
+        }
+        phase
+    }
+
+    fn counted(&mut self, story: &Story, work: &Work, phase: i64, ops: f64) {
+        let db_time = f64::from(work.sessions) * work.seconds * 1e9 * 0.985;
+        let mut rows: Vec<WaitEventRow> = Vec::new();
+        for source in &work.waits {
+            let kept = 1.0 - story.lost;
+            rows.push(waited(&mut self.rng, true, *source, db_time * kept));
+        }
+        let sync = rows.iter().find(|r| r.event == "log file sync").cloned();
+        if let Some(sync) = sync {
+            for (part, share) in [("queue", 0.21), ("write", 0.71), ("wake-up", 0.08)] {
+                let mean = sync.time_ns as f64 / sync.waits as f64 / 1e3 * share;
+                let name: &'static str = Box::leak(format!("log file sync: {part}").into_boxed_str());
+                rows.push(waited(&mut self.rng, true, (name, "Commit", share, mean), sync.time_ns as f64));
+            }
+        }
+        let mut elapsed = 0.0;
+        for (_, source) in &work.background {
+            elapsed += work.seconds * 1e9 * source.2 * 1.1;
+            let row = waited(&mut self.rng, false, *source, work.seconds * 1e9);
+            match rows.iter_mut().find(|r| !r.foreground && r.event == row.event) {
+                Some(sum) => {
+                    (sum.waits, sum.time_ns) = (sum.waits + row.waits, sum.time_ns + row.time_ns);
+                    sum.histogram_micro.iter_mut().zip(&row.histogram_micro).for_each(|(a, b)| *a += b);
+                }
+                None => rows.push(row),
+            }
+        }
+        rows.push(WaitEventRow {
+            wait_class: "Idle".into(),
+            event: "rdbms ipc message".into(),
+            time_ns: 1 << 40,
+            waits: 9,
+            ..rows[0].clone()
+        });
+        self.writer.of_phase(phase, &rows).expect("waits");
+        let waited: f64 = work.waits.iter().map(|w| w.2).sum();
+        let seconds = work.seconds;
+        let commits = if work.redo_mb_s > 0.0 && work.metric != "MB/s" { ops } else { 1.0 };
+        let statistics = [
+            ("time", "DB time", db_time),
+            ("time", "DB CPU", db_time * (1.0 - waited)),
+            ("time", "background elapsed time", elapsed),
+            ("time", "background cpu time", elapsed * 0.1 / 1.1),
+            ("system", "session logical reads", ops * 31.0 + work.reads_s * seconds * 8.0),
+            ("system", "physical reads", work.reads_s * seconds * (work.read_bytes / 8192) as f64),
+            ("system", "physical reads cache", work.reads_s * seconds),
+            ("system", "physical read IO requests", work.reads_s * seconds),
+            ("system", "physical writes", work.writes_s * seconds),
+            ("system", "physical write IO requests", work.writes_s * seconds / 3.1),
+            ("system", "redo size", work.redo_mb_s * 1e6 * seconds),
+            ("system", "redo writes", commits / 4.6),
+            ("system", "redo synch writes", commits),
+            ("system", "user commits", commits),
+            ("system", "table fetch by rowid", ops * 12.0),
+            ("system", "leaf node splits", ops / 90.0),
+        ];
+        let row = |(class, name, value): &(&str, &str, f64)| StatisticRow {
+            class: (*class).into(),
+            name: (*name).into(),
+            value: value.round(),
+        };
+        self.writer.of_phase(phase, &statistics.iter().map(row).collect::<Vec<_>>()).expect("statistics");
+        self.writer.of_phase(phase, &files(work)).expect("files");
+    }
+
+    /// Samples every 100 ms. Every twelve seconds a checkpoint makes reads and commits slower for a while.
+    fn sampled(&mut self, story: &Story, work: &Work) {
+        let (mut ticks, mut rows) = (Vec::new(), Vec::new());
+        let mut before = self.now;
+        let ticks_planned = (work.seconds * 10.0) as u64;
+        for i in 1..=ticks_planned {
+            let planned_ns = self.now + i * 100 * MS;
+            let gone = story.blind && i > ticks_planned * 2 / 5 && i < ticks_planned * 3 / 5;
+            if gone {
+                continue;
+            }
+            let t_ns = planned_ns + self.rng.below(3 * MS);
+            let weight_ns = t_ns - before;
+            before = t_ns;
+            let wave = 1.0 + 0.12 * (i as f64 / 120.0 * std::f64::consts::TAU).sin();
+            let from = rows.len();
+            for session in 0..work.sessions {
+                if let Some(row) = self.session(work, session, wave) {
+                    rows.push(AshRow { t_ns, weight_ns, ..row });
+                }
+            }
+            for (program, source) in &work.background {
+                if self.rng.unit() < source.2 {
+                    let waiting = self.rng.unit() < 0.9;
+                    rows.push(AshRow {
+                        t_ns,
+                        weight_ns,
+                        session: 100,
+                        program: (*program).into(),
+                        event: waiting.then(|| source.0.into()),
+                        wait_class: if waiting { source.1 } else { "CPU" }.into(),
+                        ..AshRow::default()
+                    });
+                }
+            }
+            let active = (rows.len() - from) as u32;
+            ticks.push(AshTickRow { t_ns, planned_ns, cost_ns: 40_000, active });
+        }
+        self.writer.of_visit(self.visit_id, &ticks).expect("ticks");
+        self.writer.of_visit(self.visit_id, &rows).expect("ash");
+    }
+
+    fn session(&mut self, work: &Work, session: u32, wave: f64) -> Option<AshRow> {
+        if self.rng.unit() > 0.985 {
+            return None;
+        }
+        let mut at = self.rng.unit();
+        let kinds = self.rng.unit();
+        let mut below = 0.0;
+        let kind = work.kinds.iter().find(|kind| {
+            below += kind.1;
+            kinds < below
+        });
+        let mut row = AshRow {
+            session,
+            foreground: true,
+            program: format!("{} {session}", work.name),
+            wait_class: "CPU".into(),
+            statement: kind.map(|kind| kind.0.to_owned()),
+            ..AshRow::default()
+        };
+        for (index, (event, class, share, _)) in work.waits.iter().enumerate() {
+            // What one gains the other loses, so that the means stay as counted.
+            let share = share * if index == 0 { 2.0 - wave } else { 1.0 };
+            if at < share {
+                row.event = Some((*event).into());
+                row.wait_class = (*class).into();
+                return Some(row);
+            }
+            at -= share;
+        }
+        Some(row)
+    }
+
+    /// Buffers and redo every 250 ms.
+    fn memory(&mut self, work: &Work) {
+        const FRAMES: f64 = 65_536.0;
+        let (mut buffers, mut redo) = (Vec::new(), Vec::new());
+        for i in 0..(work.seconds * 4.0) as u64 {
+            let t_ns = self.now + i * 250 * MS;
+            let step = (work.redo_mb_s * 1e6 / 4.0 * (0.8 + 0.4 * self.rng.unit())) as u64;
+            self.lsn += step;
+            let behind = self.lsn - self.checkpoint;
+            if behind > GROUP * 3 / 2 || i % 13 == 0 {
+                self.checkpoint += behind / 3;
+            }
+            self.sequence = 7 + (self.lsn - (40 << 20)) / GROUP;
+            let dirty = (FRAMES * 0.6).min((self.lsn - self.checkpoint) as f64 / 2_600.0).floor();
+            let filled = (FRAMES * (0.2 + i as f64 / 40.0)).min(FRAMES - 300.0);
+            let xcur = (filled - dirty).max(0.0).floor();
+            let read = if work.reads_s > 0.0 { self.rng.below(24) as f64 } else { 0.0 };
+            let states =
+                [("free", FRAMES - dirty - xcur - read), ("xcur", xcur), ("dirty", dirty), ("read", read)];
+            buffers.extend(states.map(|(state, n)| BufferStateRow {
+                t_ns,
+                state: state.into(),
+                buffers: n as u64,
+            }));
+            redo.push(RedoStateRow {
+                t_ns,
+                current_group: 1 + (self.sequence % GROUPS) as u32,
+                sequence: self.sequence,
+                tail_lsn: self.lsn,
+                durable_lsn: self.lsn - step / 3,
+                checkpoint_lsn: self.checkpoint,
+                active_groups: ((self.lsn - self.checkpoint) / GROUP) as u32,
+                redo_bytes: GROUP * GROUPS,
+            });
+        }
+        self.writer.of_visit(self.visit_id, &buffers).expect("buffers");
+        self.writer.of_visit(self.visit_id, &redo).expect("redo");
+    }
+
+    fn rounds(&mut self) {
+        let mut bytes = 220u64 << 20;
+        for round in 1..=5u64 {
+            let added = bytes;
+            bytes *= 2;
+            let insert_s = added as f64 / 1e6 / (98.0 - round as f64 * 2.0);
+            let cold_s = bytes as f64 / 1e6 / 640.0;
+            let warm_s: Vec<f64> =
+                (0..4).map(|i| bytes as f64 / 1e6 / (1_900.0 + f64::from(i) * 20.0)).collect();
+            let row: Value = json!({ "round": round, "insert_s": insert_s, "insert_mb_s": added as f64 / 1e6 / insert_s,
+                                     "cold_s": cold_s, "warm_s": warm_s, "segment_bytes": bytes });
+            self.writer.event("round", &row).expect("event");
+        }
+    }
+}
+
+/// What a database counts in a phase of a comparison: one wait that takes what CPU leaves, and lost ones.
+pub fn told(
+    writer: &mut Writer,
+    rng: &mut Rng,
+    phase: i64,
+    source: (&'static str, &'static str),
+    time: &Told,
+) {
+    let whole = f64::from(time.sessions) * time.seconds * 1e9;
+    let cpu = (time.cpu_ns_per_op * time.ops / whole).min(0.9);
+    let mean_us = (whole * (1.0 - cpu) / time.ops / 1e3).max(1.0);
+    let share = (1.0 - cpu) * (1.0 - time.lost);
+    let rows = [
+        waited(rng, true, (source.0, source.1, share * 0.97, mean_us), whole),
+        waited(rng, true, ("buffer busy waits", "Concurrency", share * 0.03, 60.0), whole),
+    ];
+    writer.of_phase(phase, &rows).expect("waits");
+    let row = |name: &str, value| StatisticRow { class: "time".into(), name: name.into(), value };
+    writer.of_phase(phase, &[row("DB time", whole), row("DB CPU", whole * cpu)]).expect("statistics");
+}
+
+/// Of a phase of a comparison.
+pub struct Told {
+    pub seconds: f64,
+    pub sessions: u32,
+    pub ops: f64,
+    pub cpu_ns_per_op: f64,
+    pub lost: f64,
+}
+
+/// Waits of one event that add up to its share of `whole` nanoseconds, log-normal around their mean.
+fn waited(
+    rng: &mut Rng,
+    foreground: bool,
+    (event, class, share, mean_us): Source,
+    whole: f64,
+) -> WaitEventRow {
+    let waits = (whole * share / (mean_us * 1e3)).max(1.0);
+    let mut histogram_micro = vec![0u64; 34];
+    let draws = (waits as u64).clamp(1, 3_000);
+    for draw in 0..draws {
+        let tail = if rng.unit() < 0.01 { 7.0 } else { 1.0 };
+        let us = mean_us * (0.5 * rng.normal() - 0.125).exp() * tail;
+        let bucket = (us.max(0.5).log2().floor() as i32 + 1).clamp(0, 33) as usize;
+        let waits = waits as u64;
+        histogram_micro[bucket] += waits * (draw + 1) / draws - waits * draw / draws;
+    }
+    WaitEventRow {
+        foreground,
+        event: event.into(),
+        wait_class: class.into(),
+        waits: histogram_micro.iter().sum(),
+        timeouts: 0,
+        time_ns: (whole * share) as u64,
+        histogram_micro,
+    }
+}
+
+fn files(work: &Work) -> Vec<FileStatRow> {
+    let file = |file_no, path: &str, file_type: &str| FileStatRow {
+        file_no,
+        path: path.into(),
+        file_type: file_type.into(),
+        ..FileStatRow::default()
+    };
+    let reads = (work.reads_s * work.seconds) as u64;
+    let writes = (work.writes_s * work.seconds / 3.1) as u64;
+    let mut users = file(2, "/data/redoubt-x/users01.dbf", "Data File");
+    if work.read_bytes > 131_072 {
+        (users.large_reads, users.large_read_bytes, users.large_read_ns) =
+            (reads, reads * work.read_bytes, reads * 1_900_000);
+    } else {
+        (users.small_reads, users.small_read_bytes, users.small_read_ns) =
+            (reads, reads * work.read_bytes, reads * 390_000);
+    }
+    (users.small_writes, users.small_write_bytes, users.small_write_ns) =
+        (writes, writes * 3 * 8192, writes * 1_400_000);
+    (users.large_writes, users.large_write_bytes, users.large_write_ns) =
+        (writes / 40, writes / 40 * 262_144, writes / 40 * 3_400_000);
+    let mut undo = file(3, "/data/redoubt-x/undo01.dbf", "Data File");
+    (undo.small_writes, undo.small_write_bytes, undo.small_write_ns) =
+        (writes / 8, writes / 8 * 8192, writes / 8 * 1_500_000);
+    let mut log = file(0, "", "Log File");
+    let redo = (work.redo_mb_s * work.seconds * 1e6 / 8_192.0) as u64;
+    (log.small_writes, log.small_write_bytes, log.small_write_ns) = (redo, redo * 8_192, redo * 870_000);
+    let mut control = file(0, "", "Control File");
+    let kept = (work.seconds / 3.0) as u64;
+    (control.small_writes, control.small_write_bytes, control.small_write_ns) =
+        (kept, kept * 16_384, kept * 3_000_000);
+    vec![
+        file(1, "/data/redoubt-x/system01.dbf", "Data File"),
+        users,
+        undo,
+        file(201, "/data/redoubt-x/temp01.dbf", "Temp File"),
+        log,
+        control,
+    ]
+}
