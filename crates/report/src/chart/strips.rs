@@ -26,6 +26,9 @@ const TIPS: usize = 120;
 /// A step: from and to, seconds, and one value for each layer.
 pub type Step = (f64, f64, Vec<f64>);
 
+/// A step of a line: from and to, seconds, and its value.
+pub type Point = (f64, f64, f64);
+
 /// A named stretch above the strips.
 pub struct Stretch<'a> {
     /// Begin, seconds.
@@ -59,8 +62,8 @@ pub enum Content<'a> {
     },
     /// Lines; beneath the first one the area is filled.
     Lines {
-        /// Name and `(from, to, value)` of each.
-        lines: Vec<(Layer<'a>, Vec<(f64, f64, f64)>)>,
+        /// The name of each, and what it runs through.
+        lines: Vec<(Layer<'a>, Vec<Point>)>,
     },
 }
 
@@ -237,12 +240,12 @@ impl Strip<'_> {
                 let Some((_, first)) = lines.first() else { return };
                 for part in first.chunks(first.len().div_ceil(TIPS).max(1)) {
                     let (from, to) = (part[0].0, part[part.len() - 1].1);
-                    let value = |steps: &[(f64, f64, f64)]| {
+                    let value = |steps: &[Point]| {
                         let inside: Vec<f64> =
                             steps.iter().filter(|s| s.0 < to && s.1 > from).map(|s| s.2).collect();
                         inside.iter().sum::<f64>() / inside.len().max(1) as f64
                     };
-                    let one = |(layer, steps): &(Layer<'_>, Vec<(f64, f64, f64)>)| {
+                    let one = |(layer, steps): &(Layer<'_>, Vec<Point>)| {
                         format!("{} {}", layer.name, words::short_fine(value(steps)))
                     };
                     tell(from, to, lines.iter().map(one).collect());
@@ -304,7 +307,7 @@ fn place_of_name(steps: &[Step], layer: usize, x: &Scale, y: &Scale, width: f64)
     (best.0 >= NAME_HEIGHT).then_some((best.1, best.2))
 }
 
-fn line(svg: &mut Svg, (x, y): (&Scale, &Scale), layer: &Layer<'_>, steps: &[(f64, f64, f64)], filled: bool) {
+fn line(svg: &mut Svg, (x, y): (&Scale, &Scale), layer: &Layer<'_>, steps: &[Point], filled: bool) {
     for run in runs(steps) {
         let points: Vec<(f64, f64)> = run
             .iter()
@@ -362,7 +365,7 @@ mod tests {
         let steps = [(0.0, 1.0, 1.0), (1.0, 2.0, 1.0), (4.0, 5.0, 1.0)];
         let lengths: Vec<usize> = runs(&steps).iter().map(|run| run.len()).collect();
         assert_eq!(lengths, [2, 1]);
-        assert!(runs::<(f64, f64, f64)>(&[]).is_empty());
+        assert!(runs::<Point>(&[]).is_empty());
     }
 
     #[test]

@@ -111,7 +111,8 @@ mod tests {
     fn stretches_grow_until_neighbours_forget_each_other() {
         assert_eq!(means(&[1.0, 3.0, 5.0, 7.0, 9.0], 2, 0.5), [4.0, 12.0]);
         // Slow waves of 60 intervals: stretches of one interval remember, those of many do not.
-        let waves: Vec<f64> = (0..240).map(|i| 100.0 + 20.0 * (f64::from(i) / 60.0 * 6.283).sin()).collect();
+        let waves: Vec<f64> =
+            (0..240).map(|i| 100.0 + 20.0 * (f64::from(i) / 60.0 * std::f64::consts::TAU).sin()).collect();
         assert!(sample::lag1(&means(&waves, 1, 1.0)) > MEMORY_MAX);
         let (values, each) = forgetting(&waves, 1.0);
         assert!(each >= 10 && values.len() >= STRETCHES_MIN, "{each}");
