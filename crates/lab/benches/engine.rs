@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let scale = if measured { 1 } else { 32 };
     let only = flags.text("only");
     let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
-    let mut bench = Bench::new(rounds, seconds, scale);
+    let bench = Bench::new(rounds, seconds, scale);
     let mut goals = Goals::default();
     if wanted("commit") {
         bench.commits(&mut goals);
@@ -402,7 +402,7 @@ impl Postgres {
     }
 
     fn socket(&self) -> String {
-        self.folder.join(".").display().to_string()
+        self.folder.join("data").display().to_string()
     }
 
     fn sql(&self, text: &str) -> String {
