@@ -28,6 +28,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Show finished runs again: terminal, HTML, JSON, CSV; two or more side by side.
     Report(Report),
+    /// Ask a database of ours, or a finished run, in SQL: tables, v$ views, ALTER SYSTEM.
+    Sql(Sql),
     /// What can be asked, and the command for it.
     Cases,
     /// Undo what a killed run left: files, loop devices, mounts, settings.
@@ -239,6 +241,39 @@ pub enum Format {
     Json,
     /// The whole record, all rows.
     Raw,
+}
+
+/// Options of `sql`.
+#[derive(Args)]
+#[command(
+    after_help = "TARGET is a directory with a database, or a run: a record's path, the beginning of its name, or `last`.\n\nExamples:\n  \
+    redoubt sql /data/db --create                  make a database there and type statements\n  \
+    redoubt sql /data/db growth.sql                run a script, as sqlplus does\n  \
+    redoubt sql /data/db --set filesystemio_options=setall -c \"select count(*) from t\"\n  \
+    redoubt sql last -c \"select * from v$system_event order by time_waited desc\""
+)]
+pub struct Sql {
+    /// Directory of a database, or a run.
+    #[arg(default_value = ".")]
+    pub target: String,
+    /// Script to run; without it and without -c, statements are typed, or come from a pipe.
+    #[arg(conflicts_with = "command")]
+    pub file: Option<PathBuf>,
+    /// Statements to run.
+    #[arg(short, long, value_name = "TEXT")]
+    pub command: Vec<String>,
+    /// Make a new database in the directory, which must be new or empty.
+    #[arg(long)]
+    pub create: bool,
+    /// First size of a new database's data file; it grows.
+    #[arg(long, requires = "create", default_value = "64m")]
+    pub data: Bytes,
+    /// Size of each of a new database's three redo groups.
+    #[arg(long, requires = "create", default_value = "64m")]
+    pub redo: Bytes,
+    /// A parameter for this time, such as db_cache_size=64m; with --create the database keeps it.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
 }
 
 /// Options of `cleanup`.

@@ -69,6 +69,17 @@ impl Sink for Kept {
     }
 }
 
+/// A column of a table or view, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// Its name.
+    pub name: String,
+    /// Refuses NULL.
+    pub not_null: bool,
+    /// Its type as declared; empty where there is none.
+    pub declared: String,
+}
+
 /// What a statement did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

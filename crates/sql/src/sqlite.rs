@@ -16,16 +16,24 @@ use rusqlite::{Connection, Result};
 /// What SQLite says.
 pub fn open(now: impl Fn() -> u64 + Send + Sync + 'static) -> Result<Connection> {
     let db = Connection::open_in_memory()?;
+    prepare(&db, now)?;
+    for limit in [Limit::SQLITE_LIMIT_LENGTH, Limit::SQLITE_LIMIT_SQL_LENGTH, Limit::SQLITE_LIMIT_COLUMN] {
+        db.set_limit(limit, i32::MAX)?;
+    }
+    Ok(db)
+}
+
+/// Sets any connection up as all of ours are.
+///
+/// # Errors
+/// What SQLite says.
+pub fn prepare(db: &Connection, now: impl Fn() -> u64 + Send + Sync + 'static) -> Result<()> {
     // A name in double quotes that is nothing's name is an error here, not a text.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
     // What SQLite sorts and sets aside by itself stays in memory too: it has no storage of its own.
     db.pragma_update(None, "temp_store", "memory")?;
-    for limit in [Limit::SQLITE_LIMIT_LENGTH, Limit::SQLITE_LIMIT_SQL_LENGTH, Limit::SQLITE_LIMIT_COLUMN] {
-        db.set_limit(limit, i32::MAX)?;
-    }
-    functions(&db, now)?;
-    Ok(db)
+    functions(db, now)
 }
 
 fn functions(db: &Connection, now: impl Fn() -> u64 + Send + Sync + 'static) -> Result<()> {

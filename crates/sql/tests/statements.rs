@@ -234,3 +234,60 @@ fn source_lines_fill_a_table() {
     check(&mut db, "select count(distinct name) from t", "3");
     check(&mut db, "select table_name from user_tables", "T");
 }
+
+#[test]
+fn plans_are_explained() {
+    let mut db = with_table();
+    check(&mut db, "explain plan for select * from emp", "TABLE ACCESS FULL EMP");
+    check(
+        &mut db,
+        "EXPLAIN PLAN FOR select a.name from emp a, emp b where a.id = 1 and b.dept = a.dept order by b.pay desc",
+        "TABLE ACCESS BY INDEX ROWID EMP, INDEX UNIQUE SCAN EMP_PK\n\
+         TABLE ACCESS BY INDEX ROWID EMP, INDEX RANGE SCAN EMP_DEPT\nSORT ORDER BY",
+    );
+    check(
+        &mut db,
+        "explain plan for select name from emp where dept = 'IT' and pay > 1 order by pay desc",
+        "TABLE ACCESS BY INDEX ROWID EMP, INDEX RANGE SCAN DESCENDING EMP_DEPT",
+    );
+    check(
+        &mut db,
+        "explain plan for select * from emp order by name",
+        "SORT ORDER BY in temp, TABLE ACCESS FULL EMP",
+    );
+    check(&mut db, "explain plan for delete from emp where rowid = 5", "TABLE ACCESS BY ROWID EMP");
+    check(
+        &mut db,
+        "explain plan for select distinct status from v$log",
+        "FIXED TABLE FULL V$LOG\nSORT UNIQUE",
+    );
+    check(&mut db, "select count(*) from emp", "3");
+    refused(&mut db, "explain plan for create table t (a int)", "only queries");
+    refused(&mut db, "explain plan for select salary from emp", "^");
+}
+
+#[test]
+fn large_results_are_sorted_in_temp() {
+    let mut db = database();
+    db.set_source_lines(6_000);
+    run(&mut db, &["ALTER SYSTEM SET sort_area_size = 64k", "create table t as select * from dba_source"]);
+    let sorted = db.query("select text, line, name from t order by text desc, line").expect("rows").rows;
+    let mut expected = db.query("select text, line, name from t").expect("rows").rows;
+    let key = |row: &engine::Row| match &row[..] {
+        [Value::Text(text), Value::Integer(line), Value::Text(_)] => (std::cmp::Reverse(text.clone()), *line),
+        other => panic!("{other:?}"),
+    };
+    expected.sort_by_key(key);
+    let keys: Vec<_> = sorted.iter().map(key).collect();
+    assert_eq!(keys, expected.iter().map(key).collect::<Vec<_>>());
+    check(&mut db, "select value > 0 from v$sysstat where name = 'sorts (disk)'", "1");
+    check(
+        &mut db,
+        "select a from (select 1 a union all select null union all select 2) order by a",
+        "\n1\n2",
+    );
+    run(&mut db, &["create table n (a number)", "insert into n values (2), (null), (1)"]);
+    check(&mut db, "select a from n order by a", "\n1\n2");
+    check(&mut db, "select a from n order by a desc", "2\n1\n");
+    check(&mut db, "select a from n order by a nulls last", "1\n2\n");
+}

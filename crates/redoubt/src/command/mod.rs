@@ -7,6 +7,7 @@ mod compare;
 mod doctor;
 mod report;
 mod run;
+mod sql;
 
 use crate::cli::{Cli, Command, RunOptions};
 use crate::progress::Screen;
@@ -34,6 +35,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Calibrate(options)) => calibrate::run(options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Report(options)) => report::run(&options),
+        Some(Command::Sql(options)) => sql::run(&options),
         Some(Command::Cases) => {
             cases::run();
             Ok(ExitCode::SUCCESS)

@@ -17,12 +17,14 @@ fn alone_it_names_three_commands_to_try() {
 #[test]
 fn help_teaches_by_examples() {
     let stage = Stage::new();
-    for command in ["compare", "calibrate", "report"] {
+    for command in ["compare", "calibrate", "report", "sql"] {
         let help = stage.run(&[command, "--help"]).ok().stdout;
         assert!(help.contains("Examples:") && help.contains(&format!("redoubt {command} ")), "{help}");
     }
     let help = stage.run(&["--help"]).ok().stdout;
-    for command in ["compare", "calibrate", "doctor", "report", "cases", "cleanup", "completions", "man"] {
+    for command in
+        ["compare", "calibrate", "doctor", "report", "sql", "cases", "cleanup", "completions", "man"]
+    {
         assert!(help.contains(command), "{command} is missing:\n{help}");
     }
 }

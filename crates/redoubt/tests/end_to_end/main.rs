@@ -10,5 +10,6 @@ mod guide;
 mod page;
 mod refusals;
 mod runs;
+mod sql;
 mod stage;
 mod stop;

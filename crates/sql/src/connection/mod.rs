@@ -6,14 +6,15 @@
 
 mod create_as;
 mod definition;
+mod describe;
 mod prepare;
 mod run;
 mod system;
 mod transaction;
 
 pub use prepare::Prepared;
-pub use run::Interrupter;
 
+use crate::explain::Lines;
 use crate::link::Link;
 use crate::outcome::{Kept, Nowhere, Outcome, Sink};
 use crate::statement::Statement;
@@ -93,6 +94,7 @@ impl Connection {
     ) -> Result<Outcome, Error> {
         self.call(prepared.id, |connection| match &prepared.work {
             Work::Sqlite(work) => connection.run_sqlite(work, parameters, sink),
+            Work::Explain(work) => connection.run_sqlite(work, parameters, &mut Lines::new(sink)),
             Work::Count { table, label } => connection.count(table, label, sink),
             Work::Copy { target, source, columns } => connection.copy(target, source, columns.as_deref()),
             Work::Ours(statement) => connection.do_ours(statement, &prepared.text),

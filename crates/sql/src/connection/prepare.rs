@@ -6,7 +6,7 @@ use crate::rewrite::{self, Rewritten};
 use crate::statement::{self, Statement};
 use crate::token::{self, Kind, Token};
 use crate::virtual_table::{EngineTable, Entry};
-use crate::{Error, SqlError, quote, sqlite};
+use crate::{Error, SqlError, explain, quote, sqlite, step};
 use engine::space::Table;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,8 +23,17 @@ pub struct Prepared {
 /// Who does it.
 pub(super) enum Work {
     Sqlite(SqliteWork),
-    Count { table: String, label: String },
-    Copy { target: String, source: String, columns: Option<Vec<String>> },
+    /// Only how it would be done.
+    Explain(SqliteWork),
+    Count {
+        table: String,
+        label: String,
+    },
+    Copy {
+        target: String,
+        source: String,
+        columns: Option<Vec<String>>,
+    },
     Ours(Statement),
 }
 
@@ -61,6 +70,7 @@ impl Connection {
         let statement = statement::parse(text)?;
         let tokens = token::tokens(text)?;
         let work = match statement {
+            Statement::Other if explain::explained(&tokens).is_some() => self.explain(text, &tokens)?,
             Statement::Query | Statement::Change | Statement::ChangeFromSelf { .. } | Statement::Other => {
                 match self.direct(text, &tokens)? {
                     Some(work) => work,
@@ -71,6 +81,21 @@ impl Connection {
         };
         let id = self.link.lock().session.context().slot.registry().keep_text(text);
         Ok(Prepared { text: text.to_owned(), id, work })
+    }
+
+    /// `EXPLAIN PLAN FOR …`.
+    fn explain(&mut self, text: &str, tokens: &[Token<'_>]) -> Result<Work, Error> {
+        let start = explain::explained(tokens).unwrap_or(0);
+        // Blanks, so that places in it are those in what was typed.
+        let behind = " ".repeat(start) + &text[start..];
+        let statement = statement::parse(&behind)?;
+        if !matches!(statement, Statement::Query | Statement::Change | Statement::ChangeFromSelf { .. }) {
+            return Err(SqlError::at(start, "only queries and changes of rows have a plan").into());
+        }
+        let mut work = self.prepare_sqlite(&behind, &statement)?;
+        work.rewritten.sql.insert_str(0, "EXPLAIN QUERY PLAN ");
+        work.verb = None;
+        Ok(Work::Explain(work))
     }
 
     /// A text for SQLite.
@@ -190,11 +215,8 @@ fn refuse(tokens: &[Token<'_>], statement: &Statement) -> Result<(), SqlError> {
     if first.is("REPLACE") || second("OR") {
         return at("OR REPLACE, OR IGNORE … are not known here; a key that is there already is an error");
     }
-    if *statement == Statement::Other {
-        let known = ["EXPLAIN", "VALUES"];
-        if !known.iter().any(|word| first.is(word)) {
-            return at(&format!("{} is no statement here", first.text));
-        }
+    if *statement == Statement::Other && !step::is_harmless(first.text) {
+        return at(&format!("{} is no statement here", first.text));
     }
     Ok(())
 }

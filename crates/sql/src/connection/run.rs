@@ -4,11 +4,10 @@ use super::Connection;
 use super::prepare::SqliteWork;
 use crate::link::Inner;
 use crate::outcome::{Cell, Outcome, Sink};
-use crate::{Error, SqlError, sqlite};
+use crate::step::{self, Interrupter, Progress};
+use crate::{Error, SqlError};
 use engine::space::Table;
 use engine::{EngineError, Value};
-use rusqlite::ErrorCode;
-use rusqlite::types::ValueRef;
 use std::sync::Arc;
 use waits::TextId;
 
@@ -20,27 +19,10 @@ const RESTARTS_MAX: u32 = 1_000;
 const ROWS_PER_BLOCK: f64 = 50.0;
 const ROWS_MIN: f64 = 1_000.0;
 
-/// Stops the running statement of a connection, from another thread.
-pub struct Interrupter(rusqlite::InterruptHandle);
-
-impl Interrupter {
-    /// The statement that runs now ends with [`Error::Interrupted`] before its next row. Nothing happens when none runs.
-    pub fn interrupt(&self) {
-        self.0.interrupt();
-    }
-}
-
-/// How far a statement has come.
-#[derive(Default)]
-pub(super) struct Progress {
-    rows: u64,
-    columns_told: bool,
-}
-
 impl Connection {
     /// What stops this connection's statements.
     pub fn interrupter(&self) -> Interrupter {
-        Interrupter(self.db.get_interrupt_handle())
+        Interrupter::of(&self.db)
     }
 
     /// One user call: its time is DB time, its text is what the session is at.
@@ -121,29 +103,8 @@ impl Connection {
         sink: &mut dyn Sink,
         progress: &mut Progress,
     ) -> Result<(), Error> {
-        let failed = |error: rusqlite::Error| self.sqlite_error(&error, work);
-        let mut statement = self.db.prepare_cached(&work.rewritten.sql).map_err(failed)?;
-        let columns = statement.column_count();
-        if columns > 0 && !progress.columns_told {
-            let names: Vec<_> = statement.column_names().map(str::to_owned).collect();
-            sink.columns(&names);
-            progress.columns_told = true;
-        }
-        let parameters = parameters.iter().map(|value| sqlite::sql_value(value.clone()));
-        let mut rows = statement.query(rusqlite::params_from_iter(parameters)).map_err(failed)?;
-        let mut spare = Vec::with_capacity(columns);
-        while let Some(row) = rows.next().map_err(failed)? {
-            let mut cells = recycle(spare);
-            for column in 0..columns {
-                cells.push(cell(row.get_ref(column).map_err(failed)?));
-            }
-            progress.rows += 1;
-            if sink.row(&cells).is_break() {
-                break;
-            }
-            spare = recycle(cells);
-        }
-        drop(rows);
+        step::steps(&self.db, &work.rewritten.sql, parameters, sink, progress)
+            .map_err(|error| self.sqlite_error(&error, work))?;
         self.link.lock().flush()?;
         Ok(())
     }
@@ -154,10 +115,10 @@ impl Connection {
         if let Some(failed) = self.link.lock().failed.take() {
             return failed.into();
         }
-        if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
-            return Error::Interrupted;
-        }
-        let mut wrong = sqlite::error(error, &work.rewritten);
+        let mut wrong = match step::failure(error, &work.rewritten) {
+            Error::Statement(wrong) => wrong,
+            other => return other,
+        };
         if let Some(name) = wrong.text.strip_prefix("no such table: ") {
             // SQLite knows neither the place nor other tables; we do.
             let name = name.trim_start_matches("main.").to_owned();
@@ -206,23 +167,6 @@ impl Connection {
 /// There was one when the statement was prepared.
 fn no_column(table: &Arc<Table>, name: &str) -> Error {
     SqlError::whole(format!("table {} has no column {name} any more", table.name)).into()
-}
-
-/// The same memory, empty, for the cells of another row.
-fn recycle<'b>(mut cells: Vec<Cell<'_>>) -> Vec<Cell<'b>> {
-    cells.clear();
-    cells.into_iter().map(|_| Cell::Null).collect()
-}
-
-fn cell(value: ValueRef<'_>) -> Cell<'_> {
-    match value {
-        ValueRef::Null => Cell::Null,
-        ValueRef::Integer(number) => Cell::Integer(number),
-        ValueRef::Real(number) => Cell::Real(number),
-        // SQLite makes a text of any bytes when it is told to; what is no text is shown as the bytes that it is.
-        ValueRef::Text(bytes) => std::str::from_utf8(bytes).map_or(Cell::Blob(bytes), Cell::Text),
-        ValueRef::Blob(bytes) => Cell::Blob(bytes),
-    }
 }
 
 /// Where a name is typed.

@@ -30,10 +30,10 @@ pub struct Search {
 }
 
 impl Search {
-    /// As text, for SQLite to carry.
-    pub fn encode(access: &Access, columns: u64, constant: &[bool]) -> String {
+    /// As text, for SQLite to carry. `words` are for people who ask for the plan.
+    pub fn encode(access: &Access, columns: u64, constant: &[bool], words: &str) -> String {
         let constant: String = constant.iter().map(|&yes| if yes { '1' } else { '0' }).collect();
-        format!("{}|{columns:x}|{constant}", access.encode())
+        format!("{}|{columns:x}|{constant}|{words}", access.encode())
     }
 
     fn decode(text: &str) -> Option<Self> {
@@ -339,8 +339,8 @@ mod tests {
         let access =
             Access::Index { index: 3, equal: 1, low: Some(Op::Greater), high: None, descending: true };
         let search = Search { access, columns: u64::MAX, constant: vec![true, false] };
-        let text = Search::encode(&search.access, search.columns, &search.constant);
-        assert_eq!(text, "I3,1,x,-,D|ffffffffffffffff|10");
+        let text = Search::encode(&search.access, search.columns, &search.constant, "RANGE");
+        assert_eq!(text, "I3,1,x,-,D|ffffffffffffffff|10|RANGE");
         assert_eq!(Search::decode(&text), Some(search));
         assert_eq!(Search::decode("S"), None);
     }

@@ -1,11 +1,11 @@
 //! A table of the engine: what SQLite is told of it, and how its rows are found.
 
-use super::rows::TableRows;
+use super::rows::{Search, TableRows};
 use super::{Adapted, Shape};
 use crate::column::{Kind, Type};
 use crate::link::Link;
 use crate::plan::{self, Constraint, IndexShape, Op, Order};
-use crate::{quote, statement};
+use crate::{explain, quote, statement};
 use engine::space::{Column, ColumnKind, Table};
 use rusqlite::vtab::{IndexConstraintOp, IndexFlags, IndexInfo, Module};
 use rusqlite::{Connection, Error, Result};
@@ -123,7 +123,8 @@ impl Shape for EngineTable {
         info.set_order_by_consumed(plan.ordered && !order.is_empty());
         info.set_estimated_cost(plan.cost);
         info.set_estimated_rows(plan.rows as i64);
-        info.set_idx_str(&super::rows::Search::encode(&plan.access, info.col_used(), &constant));
+        let words = explain::words(&self.entry.table, &plan.access);
+        info.set_idx_str(&Search::encode(&plan.access, info.col_used(), &constant, &words));
         Ok(())
     }
 

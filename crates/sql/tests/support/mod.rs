@@ -1,4 +1,5 @@
 //! A database for a test, and its answers as text.
+#![allow(dead_code, reason = "each file of tests uses a part of this")]
 
 use engine::{Background, Environment, Instance, InstanceConfig, Value};
 use io::sim::{Promises, SimStorage};
