@@ -188,8 +188,8 @@ impl Bench {
         let mut session = instance.session("scan").expect("a session");
         // Four times the cache, and a table that fits it.
         let (large, small) = ((512 << 20) / self.scale, (64 << 20) / self.scale);
-        source::create(&mut session, "LARGE", large / source::ROW_BYTES, Seed(5)).expect("a table");
-        source::create(&mut session, "SMALL", small / source::ROW_BYTES, Seed(6)).expect("a table");
+        source::create(&mut session, "LARGE", large / source::ROW_BYTES, Seed(5), &NEVER).expect("a table");
+        source::create(&mut session, "SMALL", small / source::ROW_BYTES, Seed(6), &NEVER).expect("a table");
         session.alter_system(&AlterSystem::Checkpoint).expect("checkpoint");
         println!("\nfull scans, {} rounds", self.rounds);
         let session = std::cell::RefCell::new(session);
@@ -242,7 +242,7 @@ impl Bench {
         let rows = (96 << 20) / self.scale / source::ROW_BYTES;
         let ours = || {
             let mut session = instance.session("growth").expect("a session");
-            source::create(&mut session, "T", rows, Seed(8)).expect("a table");
+            source::create(&mut session, "T", rows, Seed(8), &NEVER).expect("a table");
             session.alter_system(&AlterSystem::FlushBufferCache).expect("flush");
             let table = session.table("T").expect("T");
             let before = lab::database::segment_bytes(&mut session, &table).expect("its size");
@@ -277,7 +277,7 @@ impl Bench {
         let instance = self.open();
         let mut session = instance.session("read").expect("a session");
         let blocks = (512 << 20) / self.scale / BLOCK.0;
-        random_read::prepare(&mut session, blocks, BLOCK, Seed(9)).expect("a table");
+        random_read::prepare(&mut session, blocks, BLOCK, Seed(9), &NEVER).expect("a table");
         session.alter_system(&AlterSystem::Checkpoint).expect("checkpoint");
         let rows = random_read::open(&mut session).expect("its rows");
         session.alter_system(&AlterSystem::FlushBufferCache).expect("flush");

@@ -20,6 +20,7 @@ use record::{ConfigurationRow, PhaseRow, VisitRow};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos, Seed, clock};
 
 /// A case that can be run by itself.
@@ -274,7 +275,7 @@ impl Stay<'_> {
             ],
         })?;
         bench.step(control, "filling the database");
-        let prepared = self.prepare()?;
+        let prepared = self.prepare(control.cancel)?;
         compare::stop_if_cancelled(control)?;
         let visit = bench.writer.visit(&VisitRow {
             block_id: None,
@@ -296,23 +297,29 @@ impl Stay<'_> {
     }
 
     /// Fills the database; what the case needs to know of it afterwards.
-    fn prepare(&self) -> Result<Prepared, LabError> {
+    fn prepare(&self, cancel: &AtomicBool) -> Result<Prepared, LabError> {
         let (options, plan) = (self.options, self.plan);
         let mut session = self.instance.session("prepare")?;
         let seed = options.seed.part(7);
         let prepared = match options.case {
             Case::Growth => {
-                growth::prepare(&mut session, plan.data.0, seed)?;
+                growth::prepare(&mut session, plan.data.0, seed, cancel)?;
                 Prepared::Nothing
             }
             Case::Commit => Prepared::Nothing,
             Case::OrderEntry => {
-                order_entry::prepare(&mut session, plan.order_entry, seed)?;
+                order_entry::prepare(&mut session, plan.order_entry, seed, cancel)?;
                 Prepared::Nothing
             }
-            Case::Scan => Prepared::Scan(scan::prepare(&mut session, plan.data.0, seed)?),
+            Case::Scan => Prepared::Scan(scan::prepare(&mut session, plan.data.0, seed, cancel)?),
             Case::RandomRead => {
-                random_read::prepare(&mut session, plan.data.0 / plan.sizes.block.0, plan.sizes.block, seed)?;
+                random_read::prepare(
+                    &mut session,
+                    plan.data.0 / plan.sizes.block.0,
+                    plan.sizes.block,
+                    seed,
+                    cancel,
+                )?;
                 Prepared::Rows(random_read::open(&mut session)?)
             }
         };

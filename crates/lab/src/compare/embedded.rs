@@ -16,6 +16,7 @@ use io::{Access, File};
 use record::Writer;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos, Seed, clock};
 
 /// Slice of the time lines.
@@ -62,13 +63,14 @@ impl Embedded {
         block: Bytes,
         loader: Configuration,
         seed: Seed,
+        cancel: &AtomicBool,
     ) -> Result<Self, LabError> {
         let data_file = workspace.path().join("users01.dbf");
         let database = Database::create(workspace, &Self::sizes(data, block), &[], seed)?;
         let instance = database.open(&loader)?;
         let mut session = instance.session("prepare")?;
-        random_read::prepare(&mut session, data.0 / block.0, block, seed)?;
-        order_entry::prepare(&mut session, Scale::small(2), seed)?;
+        random_read::prepare(&mut session, data.0 / block.0, block, seed, cancel)?;
+        order_entry::prepare(&mut session, Scale::small(2), seed, cancel)?;
         drop(session);
         instance.shutdown(Shutdown::Immediate)?;
         Ok(Self { database, data_file, data_bytes: data.0, seed })
@@ -118,7 +120,7 @@ impl EmbeddedStay<'_> {
             Workload::GrowthWrite => {
                 self.drop_growing()?;
                 let count = (self.terms.growth.0 / 2 / source::ROW_BYTES).max(100);
-                source::create(&mut self.session, GROWING, count, self.embedded.seed)?;
+                source::create(&mut self.session, GROWING, count, self.embedded.seed, self.terms.cancel)?;
                 self.grown = count;
                 self.empty_caches()?;
             }

@@ -277,7 +277,14 @@ impl<'o> Comparison<'o> {
         let (configurations, log_block_bytes) = usable(options, &probe, bench, control)?;
         bench.step(control, "making and filling the database");
         let loader = *configurations.iter().find(|c| c.mode.asynchronous()).unwrap_or(&configurations[0]);
-        let embedded = Embedded::create(bench.workspace(), size, options.block, loader, bench.seed.part(3))?;
+        let embedded = Embedded::create(
+            bench.workspace(),
+            size,
+            options.block,
+            loader,
+            bench.seed.part(3),
+            control.cancel,
+        )?;
         stop_if_cancelled(control)?;
         Ok((Subject::Engine(embedded), configurations, log_block_bytes))
     }

@@ -49,8 +49,8 @@ pub const SOURCE: &str = "SOURCE";
 ///
 /// # Errors
 /// What the engine says.
-pub fn prepare(session: &mut Session, bytes: u64, seed: Seed) -> Result<(), LabError> {
-    source::create(session, SOURCE, (bytes / source::ROW_BYTES).max(100), seed)
+pub fn prepare(session: &mut Session, bytes: u64, seed: Seed, cancel: &AtomicBool) -> Result<(), LabError> {
+    source::create(session, SOURCE, (bytes / source::ROW_BYTES).max(100), seed, cancel)
 }
 
 /// Runs the script; `begin_round` is told before each round what comes.

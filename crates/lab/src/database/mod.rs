@@ -15,10 +15,11 @@ mod storage;
 
 use crate::LabError;
 use crate::compare::configuration::Configuration;
-use engine::{AlterSystem, Background, Environment, Instance, InstanceConfig, Session, Shutdown};
+use engine::{AlterSystem, Background, Environment, Instance, InstanceConfig, Row, Session, Shutdown};
 use host::workspace::Workspace;
 use io::IoMode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use storage::OwnedStorage;
 use units::{Bytes, Clock, Seed};
 
@@ -117,6 +118,17 @@ pub fn sessions(instance: &Instance, workload: &str, count: u32) -> Result<Vec<S
 /// A check of a workload's own promise that did not hold: its figures are worth nothing.
 pub fn inconsistent(workload: &'static str, reason: String) -> LabError {
     LabError::Workload { workload, reason: format!("the data is not consistent: {reason}") }
+}
+
+/// The rows until Ctrl-C; [`stop_if`] tells afterwards which it was.
+fn until<'a>(cancel: &'a AtomicBool, rows: impl Iterator<Item = Row> + 'a) -> impl Iterator<Item = Row> + 'a {
+    rows.take_while(|_| !cancel.load(Ordering::Relaxed))
+}
+
+/// # Errors
+/// [`LabError::Cancelled`] after Ctrl-C.
+fn stop_if(cancel: &AtomicBool) -> Result<(), LabError> {
+    if cancel.load(Ordering::Relaxed) { Err(LabError::Cancelled) } else { Ok(()) }
 }
 
 /// `SELECT bytes FROM dba_segments`.

@@ -1,7 +1,7 @@
 //! Case `random-read`: sessions read single rows by address from a table that the cache does not hold; one row a block.
 
 use super::drive::{self, Pace, Performance, Played, Player};
-use super::{inconsistent, sessions};
+use super::{inconsistent, sessions, stop_if, until};
 use crate::LabError;
 use crate::workload::Window;
 use engine::{Column, ColumnKind, Instance, RowId, Session, Table, TableDef, Value};
@@ -45,20 +45,27 @@ impl Rows {
 ///
 /// # Errors
 /// What the engine says.
-pub fn prepare(session: &mut Session, blocks: u64, block: Bytes, seed: Seed) -> Result<(), LabError> {
+pub fn prepare(
+    session: &mut Session,
+    blocks: u64,
+    block: Bytes,
+    seed: Seed,
+    cancel: &AtomicBool,
+) -> Result<(), LabError> {
     // More than half of a block: a second row never fits.
     let filler = vec![0x5a; block.0 as usize * 6 / 10];
     let columns = vec![Column::new("ID", ColumnKind::Integer), Column::new("FILLER", ColumnKind::Blob)];
     let table = session.create_table(&TableDef::new(TABLE, columns))?;
     let mut rng = Rng::new(seed);
-    let mut rows = (0..blocks).map(|id| {
+    let rows = (0..blocks).map(|id| {
         let mut filler = filler.clone();
         for chunk in filler.chunks_exact_mut(8) {
             chunk.copy_from_slice(&rng.next_u64().to_le_bytes());
         }
         vec![Value::Integer(id as i64), Value::Blob(filler)]
     });
-    session.insert_many(&table, &mut rows)?;
+    session.insert_many(&table, &mut until(cancel, rows))?;
+    stop_if(cancel)?;
     session.commit()?;
     Ok(())
 }

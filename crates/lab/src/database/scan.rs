@@ -53,9 +53,9 @@ pub const TABLE: &str = "SCANNED";
 ///
 /// # Errors
 /// What the engine says.
-pub fn prepare(session: &mut Session, bytes: u64, seed: Seed) -> Result<u64, LabError> {
+pub fn prepare(session: &mut Session, bytes: u64, seed: Seed, cancel: &AtomicBool) -> Result<u64, LabError> {
     let rows = (bytes / source::ROW_BYTES).max(100);
-    source::create(session, TABLE, rows, seed)?;
+    source::create(session, TABLE, rows, seed, cancel)?;
     Ok(rows)
 }
 

@@ -1,7 +1,9 @@
 //! A table to begin with, as `dba_source` is for the article: lines of program text, of varying length.
 
+use super::{stop_if, until};
 use crate::LabError;
 use engine::{Column, ColumnKind, Session, TableDef, Value};
+use std::sync::atomic::AtomicBool;
 use units::{Rng, Seed};
 
 /// Mean bytes of a row of [`rows`], as stored.
@@ -56,10 +58,17 @@ fn line(rng: &mut Rng) -> String {
 /// Makes the table and fills it with `count` rows, committed.
 ///
 /// # Errors
-/// What the engine says.
-pub fn create(session: &mut Session, name: &str, count: u64, seed: Seed) -> Result<(), LabError> {
+/// What the engine says; [`LabError::Cancelled`].
+pub fn create(
+    session: &mut Session,
+    name: &str,
+    count: u64,
+    seed: Seed,
+    cancel: &AtomicBool,
+) -> Result<(), LabError> {
     let table = session.create_table(&definition(name))?;
-    session.insert_many(&table, &mut rows(count, seed))?;
+    session.insert_many(&table, &mut until(cancel, rows(count, seed)))?;
+    stop_if(cancel)?;
     session.commit()?;
     Ok(())
 }

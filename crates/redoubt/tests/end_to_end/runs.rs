@@ -96,3 +96,35 @@ fn calibrate_prints_json_and_leaves_record_and_page() {
     let text = stage.run(&["report", "last"]).ok().stdout;
     assert!(text.contains("reads"), "{text}");
 }
+
+/// Every case by itself, as small as it gets: the report says what was done, and what the database saw is in the record.
+#[test]
+fn run_plays_every_case_and_keeps_what_the_database_saw() {
+    let _turn = measuring();
+    for case in ["growth", "commit", "order-entry", "scan", "random-read"] {
+        let stage = Stage::new();
+        let arguments =
+            ["run", case, "--minutes", "0.02", "--scale", "0.0005", "--sessions", "3", "--redo", "16m"];
+        let done = stage.run(&arguments).ok();
+        stage.assert_untouched();
+        assert!(done.stdout.contains("Report: "), "{case}:\n{}", done.stdout);
+        let reader = stage.reader();
+        assert_eq!(reader.status().expect("status"), "finished", "{case}");
+        assert_eq!(reader.experiment().expect("experiment").case.as_deref(), Some(case));
+        let waits = reader.of_phases::<record::WaitEventRow>().expect("waits");
+        assert!(waits.iter().any(|(_, row)| !row.foreground && row.waits > 0), "{case}: no process waited");
+        let files = reader.of_phases::<record::FileStatRow>().expect("files");
+        assert!(
+            files.iter().any(|(_, row)| row.small_writes + row.large_writes > 0),
+            "{case}: nothing was written"
+        );
+        crate::page::check(&stage, &stage.record().with_extension("html"), &["setall"]);
+    }
+    let stage = Stage::new();
+    stage.run(&["run", "growht"]).refused(&["growht", "growth, commit"]);
+    stage.run(&["run", "commit", "--set", "db_cache_sise=1m"]).refused(&["db_cache_sise", "db_cache_size"]);
+    stage
+        .run(&["run", "commit", "--io", "directio", "--api", "libaio"])
+        .refused(&["directio", "leave it out"]);
+    stage.assert_untouched();
+}

@@ -1,8 +1,10 @@
 //! Tables, indexes and first rows. Money is in cents.
 
+use super::super::{stop_if, until};
 use crate::LabError;
 use engine::{Column, ColumnKind, Index, IndexDef, Row, Session, Table, TableDef, Value};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use units::{Rng, Seed};
 
 /// How much data there is.
@@ -120,8 +122,11 @@ const ORDER_LINE: &[(&str, ColumnKind)] = &[
     ("OL_DIST_INFO", ColumnKind::Text),
 ];
 
-/// Each table with the columns of its unique index (none: no index).
-const TABLES: [(&str, &[(&str, ColumnKind)], usize); 9] = [
+/// Names and kinds.
+type Columns = &'static [(&'static str, ColumnKind)];
+
+/// Each table with how many of its columns make the unique index; 0: no index.
+const TABLES: [(&str, Columns, usize); 9] = [
     ("WAREHOUSE", WAREHOUSE, 1),
     ("DISTRICT", DISTRICT, 2),
     ("CUSTOMER", CUSTOMER, 3),
@@ -196,17 +201,18 @@ impl Schema {
 ///
 /// # Errors
 /// What the engine says.
-pub fn prepare(session: &mut Session, scale: Scale, seed: Seed) -> Result<(), LabError> {
+pub fn prepare(session: &mut Session, scale: Scale, seed: Seed, cancel: &AtomicBool) -> Result<(), LabError> {
     for (name, columns, _) in TABLES {
         let columns = columns.iter().map(|(name, kind)| Column::new(name, *kind)).collect();
         session.create_table(&TableDef::new(name, columns))?;
     }
     let mut rng = Rng::new(seed);
     let item = session.table("ITEM")?;
-    session.insert_many(&item, &mut (1..=scale.items).map(|id| item_row(id, &mut rng)))?;
+    session.insert_many(&item, &mut until(cancel, (1..=scale.items).map(|id| item_row(id, &mut rng))))?;
+    stop_if(cancel)?;
     session.commit()?;
     for warehouse in 1..=scale.warehouses {
-        fill(session, scale, warehouse, &mut rng)?;
+        fill(session, scale, warehouse, &mut rng, cancel)?;
         session.commit()?;
     }
     let index = |name: &str, table: &str, columns: Vec<String>, unique| IndexDef {
@@ -218,6 +224,7 @@ pub fn prepare(session: &mut Session, scale: Scale, seed: Seed) -> Result<(), La
     };
     for (name, columns, keys) in TABLES.iter().filter(|(_, _, keys)| *keys > 0) {
         let columns = columns[..*keys].iter().map(|(name, _)| (*name).to_owned()).collect();
+        stop_if(cancel)?;
         session.create_index(&index(&format!("{name}_PK"), name, columns, true))?;
     }
     for (name, table, columns) in [BY_NAME, BY_CUSTOMER] {
@@ -229,11 +236,17 @@ pub fn prepare(session: &mut Session, scale: Scale, seed: Seed) -> Result<(), La
 }
 
 /// Everything of one warehouse.
-fn fill(session: &mut Session, scale: Scale, warehouse: i64, rng: &mut Rng) -> Result<(), LabError> {
+fn fill(
+    session: &mut Session,
+    scale: Scale,
+    warehouse: i64,
+    rng: &mut Rng,
+    cancel: &AtomicBool,
+) -> Result<(), LabError> {
     let mut put = |table: &str, rows: &mut dyn Iterator<Item = Row>| -> Result<(), LabError> {
         let table = session.table(table)?;
-        session.insert_many(&table, rows)?;
-        Ok(())
+        session.insert_many(&table, &mut until(cancel, rows))?;
+        stop_if(cancel)
     };
     let ytd = 30_000_000;
     let row = vec![int(warehouse), text(rng, 10), text(rng, 60), int(rng.below(2_001) as i64), int(ytd)];
