@@ -43,12 +43,13 @@ pub struct Embedded {
 impl Embedded {
     /// Bytes of its files for a table of `data` to read at random, and as much growth as a comparison plans.
     pub fn sizes(data: Bytes, block: Bytes) -> Sizes {
+        let quarter = Bytes((data.0 / 4).clamp(16 << 20, 64 << 20));
         Sizes {
             block,
             cache: Bytes((data.0 / CACHE_SHARE).max(8 << 20)),
             data: Bytes(data.0 + data.0 / 2),
-            undo: Bytes::mib(64),
-            redo: Bytes::mib(64),
+            undo: quarter,
+            redo: quarter,
             redo_groups: 3,
         }
     }
