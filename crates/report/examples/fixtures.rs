@@ -53,7 +53,7 @@ fn main() {
     };
     write("side", &[calibrate("old", Calibration::default()), calibrate("new", new)]);
     use support::run::Story as Run;
-    for case in ["commit", "order-entry", "growth", "random-read"] {
+    for case in ["commit", "order-entry", "growth", "random-read", "scan"] {
         let name = format!("run-{case}");
         write(&name, &[support::run::record(&records, &name, &Run { case, ..Run::default() })]);
     }

@@ -98,6 +98,7 @@ pub const COLUMNS: &[&str] = &[
     "% activity",
     "seconds",
     "statement",
+    "session",
     "process",
     "most in",
     "file",

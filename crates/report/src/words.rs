@@ -197,7 +197,7 @@ pub fn moment(utc: &str) -> String {
 pub fn count(n: usize, one: &str) -> String {
     match n {
         1 => format!("1 {one}"),
-        _ if one.ends_with("ch") => format!("{} {one}es", thousands(n as f64)),
+        _ if one.ends_with("ch") || one.ends_with("ss") => format!("{} {one}es", thousands(n as f64)),
         _ => format!("{} {one}s", thousands(n as f64)),
     }
 }

@@ -49,18 +49,17 @@ fn the_first_sentence_has_rate_interval_and_the_wait_that_explains_it() {
 /// Three accounts of the same time: the time model, the exact waits, the samples.
 #[test]
 fn accounts_that_agree_are_said_to() {
-    for case in ["commit", "order-entry", "growth", "random-read"] {
+    for case in ["commit", "order-entry", "growth", "random-read", "scan"] {
         let model = model(&run::Story { case, ..run::Story::default() });
         // One session gives too few samples to hold them against the counters.
-        let sampled = if case == "growth" { "not applied" } else { "pass" };
-        for (id, expected) in [("J2", "pass"), ("J3", sampled), ("J4", "pass")] {
+        let sampled = if matches!(case, "growth" | "scan") { "not applied" } else { "pass" };
+        for (id, expected) in [("J2", "pass"), ("J3", sampled), ("J4", "pass"), ("J5", "pass")] {
             assert_eq!(status(&model, id), expected, "{case}: {id} {:?}", model.doubts.notes);
         }
         let database = told(&model);
-        let seconds: f64 = database.works.iter().map(|w| w.seconds).sum();
-        let exact: f64 =
-            database.works.iter().map(|w| w.spent.as_ref().expect("waits").db_time_ns / 1e9).sum::<f64>()
-                / seconds;
+        let spent: Vec<_> = database.works.iter().filter_map(|w| w.spent.as_ref()).collect();
+        let seconds: f64 = spent.iter().map(|s| s.seconds).sum();
+        let exact = spent.iter().map(|s| s.db_time_ns / 1e9).sum::<f64>() / seconds;
         let activity = database.activity.as_ref().expect("samples");
         let sampled: f64 = activity.foreground.means().iter().sum();
         assert!((sampled / exact - 1.0).abs() < 0.05, "{case}: {sampled} sampled, {exact} counted");
@@ -79,6 +78,16 @@ fn waits_that_were_lost_are_missed() {
     assert_eq!(told(&failed).leading().marks.withdrawn, None);
     assert!(!told(&failed).leading().marks.notes.is_empty());
     assert!(failed.answer.headline.contains("4,310"), "{}", failed.answer.headline);
+}
+
+/// The database counted from before the window until after it: more sessions would have been active than there are.
+#[test]
+fn time_that_does_not_fit_is_noticed() {
+    for (longer, expected) in [(1.0, "pass"), (1.1, "warn"), (1.5, "fail")] {
+        let model = model(&run::Story { longer, ..run::Story::default() });
+        assert_eq!(status(&model, "J5"), expected, "{longer}");
+        assert_eq!(status(&model, "J2"), "pass", "both sides counted equally long");
+    }
 }
 
 #[test]
@@ -121,6 +130,38 @@ fn parts_of_log_file_sync_add_up_and_are_not_counted_twice() {
         spent.foreground.iter().chain(&spent.background).all(|line| line.name != "rdbms ipc message"),
         "idle"
     );
+}
+
+/// Three ways to scan, in turns: rates are each one's, with intervals over passes; the waits are those of all.
+#[test]
+fn what_took_turns_shares_its_time() {
+    let model = model(&run::Story { case: "scan", ..run::Story::default() });
+    let database = told(&model);
+    assert!(database.together);
+    for work in &database.works {
+        let (low, high) = work.rate.interval.expect("over passes");
+        assert!(low < work.rate.value && work.rate.value < high, "{}", work.name);
+        assert_eq!(work.rate.basis.as_deref(), Some("9 passes"));
+    }
+    let headline = &model.answer.headline;
+    assert!(
+        headline.contains("(scan direct path); over all of them, db file scattered read took 66"),
+        "{headline}"
+    );
+}
+
+/// Intervals under the workload's name hold all kinds; those by kind beside them are not counted again.
+#[test]
+fn transactions_are_counted_once() {
+    let model = model(&run::Story { case: "order-entry", ..run::Story::default() });
+    let work = told(&model).leading();
+    let busiest = work.busiest_minute.expect("a run of more than two minutes");
+    assert!((busiest / work.rate.value - 1.0).abs() < 0.05, "{busiest} of {}", work.rate.value);
+    let line = told(&model).time_line.as_ref().expect("time line");
+    let lane = line.lanes.iter().find(|lane| lane.title.contains("operations")).expect("throughput");
+    let steps = &lane.lines[0].steps;
+    let drawn = steps.iter().map(|s| s.2).sum::<f64>() / steps.len() as f64;
+    assert!((drawn / (work.rate.value / 60.0) - 1.0).abs() < 0.05, "{drawn} a second");
 }
 
 #[test]

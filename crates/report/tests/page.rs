@@ -19,7 +19,7 @@ fn pages() -> &'static [(&'static str, String)] {
 /// Pages of runs of the embedded database.
 fn run_pages() -> impl Iterator<Item = &'static (&'static str, String)> {
     let runs = pages().iter().filter(|(name, _)| name.starts_with("run ") && *name != "run side by side");
-    assert_eq!(runs.clone().count(), 6);
+    assert_eq!(runs.clone().count(), 7);
     runs
 }
 
@@ -66,6 +66,7 @@ fn make_run_pages(directory: &std::path::Path) -> Vec<(&'static str, String)> {
         page("run order-entry", run::Story { case: "order-entry", ..run::Story::default() }),
         page("run growth", run::Story { case: "growth", ..run::Story::default() }),
         page("run random-read", run::Story { case: "random-read", ..run::Story::default() }),
+        page("run scan", run::Story { case: "scan", ..run::Story::default() }),
         page("run trouble", trouble),
         page("run withdrawn", run::Story { lie: true, ..run::Story::default() }),
     ]

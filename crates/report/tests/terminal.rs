@@ -52,6 +52,7 @@ fn runs(directory: &std::path::Path) -> Vec<(&'static str, Vec<Reader>)> {
         ("run_order_entry", one("run-order-entry", Story { case: "order-entry", ..Story::default() })),
         ("run_growth", one("run-growth", Story { case: "growth", ..Story::default() })),
         ("run_random_read", one("run-random-read", Story { case: "random-read", ..Story::default() })),
+        ("run_scan", one("run-scan", Story { case: "scan", ..Story::default() })),
         ("run_trouble", one("run-trouble", trouble)),
         ("run_withdrawn", one("run-withdrawn", Story { lie: true, ..Story::default() })),
         ("run_side_by_side", side),

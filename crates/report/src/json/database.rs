@@ -89,7 +89,11 @@ fn file(f: &FileLine) -> Value {
 
 fn activity(a: &Activity) -> Value {
     let name = |class: &Class| class.name().to_owned();
-    let lists = [("statements", &a.statements), ("processes", &a.processes)].map(|(key, lines)| {
+    let lists = [
+        (if a.by_session { "sessions" } else { "statements" }, &a.statements),
+        ("processes", &a.processes),
+    ]
+    .map(|(key, lines)| {
         let line = |l: &crate::model::database::activity::Active| {
             json!({ "name": l.name, "average_active_sessions": number(l.aas), "share": number(l.share),
                     "classes": classes(&l.classes), "most_in": l.top })

@@ -117,6 +117,16 @@ impl Evidence {
         self.events.iter().rfind(|event| event.kind == kind).map(|event| &event.json)
     }
 
+    /// Intervals of a phase that count each operation once: where a phase has intervals under its workload's name and by
+    /// kind of transaction beside them, those under the name hold all.
+    pub fn whole_intervals(&self, phase: i64) -> impl Iterator<Item = &IntervalRow> {
+        let workload = self.phases.iter().find(|(id, _)| *id == phase);
+        let name = workload.map_or("", |(_, row)| self.workload_name(row.workload_id));
+        let rows = self.intervals.get(&phase).map_or(&[][..], Vec::as_slice);
+        let named = rows.iter().any(|row| row.op_class == name);
+        rows.iter().filter(move |row| !named || row.op_class == name)
+    }
+
     /// Name of a workload.
     pub fn workload_name(&self, id: i64) -> &str {
         self.workloads.iter().find(|(i, _)| *i == id).map_or("", |(_, row)| row.name.as_str())

@@ -17,11 +17,13 @@ pub mod timeline;
 pub mod weighted;
 
 use crate::ReportError;
+use crate::words;
 use compare::Comparison;
 use curve::Curve;
 use database::Database;
 use doubts::{Doubts, Marks};
 use evidence::Evidence;
+use record::json::Value;
 use record::{CheckRow, FactRow, Reader};
 use sentence::Answer;
 use shape::Shape;
@@ -93,6 +95,8 @@ pub struct Run {
     pub durability: Option<String>,
     /// Kind of file system, or of device.
     pub target_kind: Option<String>,
+    /// The plan's other settings of a run, as they are read: name and value.
+    pub settings: Vec<(String, String)>,
 }
 
 /// One calibrated figure.
@@ -237,8 +241,35 @@ impl Run {
             memory_bytes: evidence.fact("memory", "total").and_then(number),
             durability: plan["durability"].as_str().map(str::to_owned),
             target_kind: file_system,
+            settings: if e.kind == "run" { settings(plan) } else { Vec::new() },
         }
     }
+}
+
+/// What the plan says beside what is told elsewhere.
+fn settings(plan: &Value) -> Vec<(String, String)> {
+    const ELSEWHERE: [&str; 6] =
+        ["case", "configuration", "data_bytes", "block_bytes", "durability", "seconds"];
+    let value = |name: &str, value: &Value| -> Option<String> {
+        match value {
+            Value::Number(n) if name.ends_with("_bytes") => Some(units::Bytes(n.as_u64()?).to_string()),
+            Value::Number(n) => Some(n.to_string()),
+            Value::String(text) => Some(text.clone()),
+            Value::Bool(yes) => Some(if *yes { "yes" } else { "no" }.to_owned()),
+            Value::Array(pairs) if !pairs.is_empty() => {
+                let pair = |pair: &Value| Some(format!("{} = {}", pair[0].as_str()?, pair[1].as_str()?));
+                Some(pairs.iter().map(pair).collect::<Option<Vec<_>>>()?.join(", "))
+            }
+            _ => None,
+        }
+    };
+    let all = plan.as_object().into_iter().flatten();
+    let told = all.filter(|(name, _)| !ELSEWHERE.contains(&name.as_str()));
+    told.filter_map(|(name, v)| {
+        let shown = name.strip_suffix("_bytes").unwrap_or(name).replace('_', " ");
+        Some((words::capital(&shown), value(name, v)?))
+    })
+    .collect()
 }
 
 fn figures(evidence: &Evidence, doubts: &Doubts) -> Vec<Figure> {

@@ -101,7 +101,7 @@ fn offered(evidence: &Evidence, at: &dyn Fn(u64) -> f64) -> Vec<Lane> {
     let (mut rate, mut bytes) = (Vec::new(), Vec::new());
     for (id, phase) in &evidence.phases {
         let mut by_time: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        for row in evidence.intervals.get(id).into_iter().flatten() {
+        for row in evidence.whole_intervals(*id) {
             let sum = by_time.entry(row.t_ns).or_default();
             sum.0 += row.ops;
             sum.1 += row.bytes;

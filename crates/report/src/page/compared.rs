@@ -52,7 +52,7 @@ fn panel(comparison: &Comparison, workload: &Workload) -> String {
     format!(
         concat!(
             "<section class=\"panel\">\n<h3>{}</h3>\n<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:16%\">",
-            "<col style=\"width:12%\"><col style=\"width:38%\"><col style=\"width:8%\"><col></colgroup>\n<thead><tr><th></th><th ",
+            "<col style=\"width:15%\"><col style=\"width:36%\"><col style=\"width:7%\"><col></colgroup>\n<thead><tr><th></th><th ",
             "scope=\"col\">DB time / {}</th><th class=\"draw\"></th><th scope=\"col\">AAS</th><th class=\"text\" scope=\"col\">top ",
             "event</th></tr></thead>\n<tbody>\n{}</tbody></table></div>\n</section>\n"
         ),

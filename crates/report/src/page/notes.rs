@@ -138,7 +138,8 @@ fn how(model: &Model) -> String {
             escape(&run.build_profile)
         ),
     ));
-    let rows: String = rows.iter().map(|(name, text)| row(name, text)).collect();
+    let settings = run.settings.iter().map(|(name, value)| row(name, &escape(value)));
+    let rows: String = rows.iter().map(|(name, text)| row(name, text)).chain(settings).collect();
     format!(
         "<section id=\"how\">\n<h2>How it was found</h2>\n<dl class=\"facts\">\n{rows}</dl>\n</section>\n"
     )

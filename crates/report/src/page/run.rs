@@ -31,7 +31,7 @@ fn figures(database: &Database) -> String {
     if database.works.len() > 1 {
         out.push_str(&format!(
             "<section id=\"works\">\n<h2>What was done</h2>\n{}</section>\n",
-            spent::works(&database.works)
+            spent::works(&database.works, database.together)
         ));
     }
     if let Some(rounds) = &database.rounds {
@@ -185,7 +185,7 @@ fn active(activity: &Activity) -> String {
     };
     format!(
         "<div class=\"two\">\n<div>{}</div>\n<div>{}</div>\n</div>\n",
-        table("statement", &activity.statements),
+        table(if activity.by_session { "session" } else { "statement" }, &activity.statements),
         table("process", &activity.processes)
     )
 }
@@ -198,7 +198,7 @@ fn events(database: &Database) -> String {
     }
     let mut out = String::from("<section id=\"events\">\n<h2>Where the time went</h2>\n");
     for (work, spent) in &told {
-        out.push_str(&super::spent::events(work, spent, told.len() == 1));
+        out.push_str(&super::spent::events(work, spent, database.title_of_time(work, told.len())));
     }
     if let Some((_, spent)) = told.iter().max_by(|a, b| sync_time(a.1).total_cmp(&sync_time(b.1))) {
         out.push_str(&super::spent::log_sync(spent));

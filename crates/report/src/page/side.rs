@@ -46,7 +46,7 @@ pub(super) fn report(models: &[Model]) -> String {
             lead(&model.answer.more)
         ));
         if let Some(database) = &model.database {
-            body.push_str(&super::spent::works(&database.works));
+            body.push_str(&super::spent::works(&database.works, database.together));
             if index == 0 {
                 body.push_str(super::spent::switch());
             }

@@ -54,29 +54,37 @@ pub fn class_parts(classes: &[(Class, f64)], whole_ns: f64, tip: impl Fn(f64) ->
 }
 
 /// One workload against the other: rate, and a bar of where each one's time went.
-pub fn works(works: &[Work]) -> String {
-    let rows: String = works.iter().map(work_row).collect();
+/// `together`: only the sum of their times is known, which is no one's.
+pub fn works(works: &[Work], together: bool) -> String {
+    let rows: String =
+        works.iter().map(|work| work_row(work, work.spent.as_ref().filter(|_| !together))).collect();
     format!(
         concat!(
             "<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:22%\"><col style=\"width:9%\">",
             "<col style=\"width:8%\"><col style=\"width:15%\"><col style=\"width:7%\"><col style=\"width:17%\">",
             "<col style=\"width:22%\"></colgroup>\n<thead><tr><th></th><th scope=\"col\">rate</th><th class=\"text\" ",
-            "scope=\"col\">unit</th><th class=\"text\" scope=\"col\">interval</th><th scope=\"col\">AAS</th><th ",
-            "class=\"text\" scope=\"col\">where DB time went</th><th class=\"text\" scope=\"col\">top event</th></tr></thead>\n",
+            "scope=\"col\">unit</th><th class=\"text\" scope=\"col\">interval</th>{}</tr></thead>\n",
             "<tbody>\n{}</tbody></table></div>\n{}"
         ),
+        if together {
+            "<th></th><th></th><th></th>"
+        } else {
+            concat!(
+                "<th scope=\"col\">AAS</th><th class=\"text\" scope=\"col\">where DB time went</th>",
+                "<th class=\"text\" scope=\"col\">top event</th>"
+            )
+        },
         rows,
-        legend(works.iter().filter_map(|work| work.spent.as_ref()))
+        legend(works.iter().filter_map(|work| work.spent.as_ref()).filter(|_| !together))
     )
 }
 
-fn work_row(work: &Work) -> String {
+fn work_row(work: &Work, spent: Option<&Spent>) -> String {
     let interval = match (&work.marks.withdrawn, work.rate.interval) {
         (Some(_), _) => "withdrawn".into(),
         (None, Some((low, high))) => words::amount_interval(low, high),
         (None, None) => String::new(),
     };
-    let spent = work.spent.as_ref();
     let drawn = spent.map_or_else(String::new, |spent| {
         let parts = class_parts(&spent.classes(), spent.db_time_ns, seconds);
         bar::parts(170.0, 24.0, &parts, parts.iter().map(|p| p.value).sum())
@@ -107,9 +115,10 @@ fn seconds(ns: f64) -> String {
 }
 
 /// The top events of a workload: users' sessions, then background processes.
-pub fn events(work: &Work, spent: &Spent, single: bool) -> String {
+/// `title`: none where there is but one.
+pub fn events(work: &Work, spent: &Spent, title: Option<&str>) -> String {
     let title =
-        if single { String::new() } else { format!("<h3>{}</h3>\n", escape(&words::capital(&work.title))) };
+        title.map_or_else(String::new, |title| format!("<h3>{}</h3>\n", escape(&words::capital(title))));
     let agree = spent.accounted().map_or_else(String::new, |value| {
         format!("; waits and CPU add up to {} of it{}", words::percent(value), super::marks(&work.marks))
     });

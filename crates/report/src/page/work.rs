@@ -226,10 +226,6 @@ pub(super) fn statistics(works: &[Work]) -> String {
 }
 
 fn statistics_of(work: &Work, several: bool) -> String {
-    let one = match work.metric.strip_suffix("s/s") {
-        Some(one) if work.metric != "MB/s" => one.to_owned(),
-        _ => "operation".to_owned(),
-    };
     let row = |name: &str, means: &str, value: f64| {
         let means =
             if means.is_empty() { String::new() } else { format!(" <span class=\"dim\">{means}</span>") };
@@ -253,7 +249,7 @@ fn statistics_of(work: &Work, several: bool) -> String {
         .collect();
     let head = format!(
         "<thead><tr><th scope=\"col\">counter</th><th scope=\"col\">in all</th><th scope=\"col\">per second</th><th scope=\"col\">per {}</th></tr></thead>\n",
-        escape(&one)
+        escape(work.one())
     );
     let title =
         if several { format!("<h3>{}</h3>\n", escape(&words::capital(&work.title))) } else { String::new() };

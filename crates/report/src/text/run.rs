@@ -23,7 +23,7 @@ const EVENTS_BACKGROUND: usize = 4;
 pub(super) fn report(page: Page, database: &Database) -> String {
     let mut out = String::new();
     if database.works.len() > 1 {
-        out.push_str(&works(page, &database.works));
+        out.push_str(&works(page, &database.works, database.together));
     }
     if let Some(all) = &database.rounds {
         out.push_str(&rounds(page, all));
@@ -35,7 +35,7 @@ pub(super) fn report(page: Page, database: &Database) -> String {
     let told: Vec<(&Work, &Spent)> =
         database.works.iter().filter_map(|w| Some((w, w.spent.as_ref()?))).collect();
     for (work, spent) in &told {
-        out.push_str(&events(page, work, spent, told.len() == 1));
+        out.push_str(&events(page, work, spent, database.title_of_time(work, told.len())));
     }
     let sync = |spent: &Spent| spent.event("log file sync").map_or(0.0, |line| line.time_ns);
     if let Some((_, spent)) = told.iter().max_by(|a, b| sync(a.1).total_cmp(&sync(b.1))) {
@@ -52,7 +52,7 @@ fn line(out: &mut String, text: &str) {
 }
 
 /// Workloads beside each other, with a bar of where each one's time went.
-fn works(page: Page, works: &[Work]) -> String {
+fn works(page: Page, works: &[Work], all_in_one: bool) -> String {
     let mut out = page.title("What was done");
     const BAR: usize = 16;
     let name = page.width.saturating_sub(10 + 10 + 18 + BAR + 1).clamp(14, 34);
@@ -62,7 +62,7 @@ fn works(page: Page, works: &[Work]) -> String {
         right("rate", 9),
         left("", 9),
         left("interval", 17),
-        "DB time"
+        if all_in_one { "" } else { "DB time" }
     );
     line(&mut out, &page.paint.dim(head.trim_end()));
     for work in works {
@@ -73,7 +73,8 @@ fn works(page: Page, works: &[Work]) -> String {
             (None, Some((low, high))) => words::amount_interval(low, high),
             (None, None) => String::new(),
         };
-        let bar = work.spent.as_ref().map_or_else(String::new, |spent| class_bar(page, spent, BAR));
+        let spent = work.spent.as_ref().filter(|_| !all_in_one);
+        let bar = spent.map_or_else(String::new, |spent| class_bar(page, spent, BAR));
         let text = format!(
             "{} {} {} {} {bar}",
             left(&title, name),
@@ -229,8 +230,8 @@ fn top_activity(page: Page, database: &Database, activity: &Activity) -> String 
     out
 }
 
-fn events(page: Page, work: &Work, spent: &Spent, single: bool) -> String {
-    let title = if single { String::new() } else { format!(": {}", work.title) };
+fn events(page: Page, work: &Work, spent: &Spent, title: Option<&str>) -> String {
+    let title = title.map_or_else(String::new, |title| format!(": {title}"));
     let mut out = page.title(&format!("Where the time went{title}"));
     let notes = words::superscripts(&work.marks.notes);
     let agree = spent.accounted().map_or_else(String::new, |value| {
@@ -334,7 +335,7 @@ fn memory(page: Page, database: &Database) -> String {
     if let Some(redo) = &database.redo {
         let text = format!(
             "Redo: {} MB/s, {}; a recovery would have read at most {} MB of the {} MB that the groups hold.",
-            words::amount(redo.mb_s()),
+            words::fine(redo.mb_s()),
             words::count(redo.switches.len(), "log switch"),
             words::amount(redo.to_recover_max_mb()),
             words::amount(redo.capacity_mb)

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// At most this many steps are drawn.
 const BINS_MAX: usize = 240;
 /// A step rests on at least this many samples of users' sessions on average: of three samples, one more or less is a spike.
-const SAMPLES_WANTED: usize = 12;
+const SAMPLES_WANTED: usize = 8;
 /// A step that saw fewer of its ticks than this share stays empty.
 const SEEN_MIN: f64 = 0.95;
 /// Lines of a list of who was active.
@@ -28,8 +28,10 @@ pub struct Activity {
     pub background: Bands,
     /// The sampler's own account.
     pub sampler: Sampler,
-    /// Users' time by statement or transaction class, most active first.
+    /// Users' time by statement or transaction class, most active first; by session where no sample has a statement.
     pub statements: Vec<Active>,
+    /// Whether `statements` are sessions.
+    pub by_session: bool,
     /// Background time by process, most active first.
     pub processes: Vec<Active>,
 }
@@ -115,6 +117,7 @@ impl Activity {
         let samples = evidence.ash.iter().filter(|r| r.foreground).count();
         let grid = Grid::over(&ticks, axis, sampler.interval, samples);
         let bands = |foreground: bool| grid.bands(evidence.ash.iter().filter(|r| r.foreground == foreground));
+        let by_session = !evidence.ash.iter().any(|r| r.foreground && r.statement.is_some());
         let statement = |r: &AshRow| r.statement.clone().unwrap_or_else(|| r.program.clone());
         // A tick behind a gap stands for all of it, which says too much of one moment.
         let (seen, seconds) = (|r: &&AshRow| grid.step_of(r.t_ns).is_some(), grid.seconds());
@@ -122,6 +125,7 @@ impl Activity {
             foreground: bands(true),
             background: bands(false),
             sampler,
+            by_session,
             statements: active(evidence.ash.iter().filter(seen).filter(|r| r.foreground), statement, seconds),
             processes: active(
                 evidence.ash.iter().filter(seen).filter(|r| !r.foreground),

@@ -1,4 +1,5 @@
-//! Do the database's own accounts agree? Waits against the time model, samples against exact counters, ticks against plan.
+//! Do the database's own accounts agree? Waits against the time model, DB time against the clock, samples against exact
+//! counters, ticks against plan.
 //!
 //! These rules need nothing but the record, so they are applied here, to every record of the embedded database, and stand among
 //! its other checks. Times that do not add up label the shares; the rate beside them was counted by others and stands.
@@ -12,6 +13,8 @@ use record::CheckRow;
 
 /// Waits and CPU that miss DB time by more than this fail.
 const FAIL: f64 = 0.15;
+/// DB time may be this much of sessions × time, and beyond the second the rule fails.
+const FITS: (f64, f64) = (1.05, 1.2);
 /// Samples may miss the counters by this share.
 const SAMPLED_TOLERANCE: f64 = 0.1;
 /// Fewer samples say nothing.
@@ -48,6 +51,7 @@ fn of_run(evidence: &Evidence) -> Vec<CheckRow> {
             check_row(("phase", phases[0], &row.name), check, found)
         };
         all.push(scope(ACCOUNTED, accounted(&spent)));
+        all.push(scope(WITHIN, within(evidence, &phases, &spent)));
         if !evidence.ash.is_empty() {
             all.push(scope(SAMPLED, sampled(evidence, &phases, &spent)));
         }
@@ -72,15 +76,46 @@ fn of_configurations(evidence: &Evidence) -> Vec<CheckRow> {
             let Some(spent) = Spent::of(evidence, &phases) else { continue };
             let subject = format!("{}: {}", configuration.name, row.name);
             all.push(check_row(("configuration", *id, &subject), ACCOUNTED, accounted(&spent)));
+            all.push(check_row(("configuration", *id, &subject), WITHIN, within(evidence, &phases, &spent)));
         }
     }
     all
+}
+
+/// No more sessions can have been active than there were. More of them means that the database counted longer than the
+/// measured window lasts.
+fn within(evidence: &Evidence, phases: &[i64], spent: &Spent) -> Found {
+    let of_phases = evidence.phases.iter().filter(|(id, _)| phases.contains(id));
+    let sessions = of_phases.map(|(_, p)| p.threads).max().unwrap_or(0);
+    if sessions == 0 || spent.seconds <= 0.0 {
+        return Found { status: "na", value: None, evidence: "The number of sessions is not known.".into() };
+    }
+    let value = spent.aas() / f64::from(sessions);
+    let status = match () {
+        () if value <= FITS.0 => "pass",
+        () if value <= FITS.1 => "warn",
+        () => "fail",
+    };
+    let why = match status {
+        "pass" => "",
+        _ => {
+            ": it was counted over more than the measured time, so AAS and DB time of an operation are too large by that"
+        }
+    };
+    let evidence = format!(
+        "DB time is {} × the time of {}{why}.",
+        words::ratio(value),
+        words::count(sessions as usize, "session")
+    );
+    Found { status, value: Some(value), evidence }
 }
 
 /// Id, title and rule.
 type Rule = (&'static str, &'static str, &'static str);
 const ACCOUNTED: Rule =
     ("J2", "waits and CPU add up to DB time", "within 5 % of DB time; beyond 15 % it fails");
+const WITHIN: Rule =
+    ("J5", "DB time fits into the measured time", "at most 1.05 × sessions × time; beyond 1.2 it fails");
 const SAMPLED: Rule = ("J3", "samples agree with the exact counters", "sampled time 0.9 to 1.1 of DB time");
 const TICKS: Rule = ("J4", "the sampler kept its time", "at most 5 % of the ticks missing");
 

@@ -34,6 +34,8 @@ pub struct Database {
     pub works: Vec<Work>,
     /// Index of the one that the first sentence is about.
     pub lead: usize,
+    /// Whether the workloads took turns in one stretch of time, so that only the sum of their times is known.
+    pub together: bool,
     /// The axis of everything over time.
     pub axis: Axis,
     /// Active sessions over time.
@@ -84,13 +86,36 @@ impl Axis {
     }
 }
 
+/// Several workloads over the same time, and one of them holds what the database counted of all.
+fn together(evidence: &Evidence, works: &[Work]) -> bool {
+    let span = |work: &Work| {
+        let of_work = evidence.phases.iter().filter(|(id, _)| work.phases.contains(id));
+        of_work.fold((u64::MAX, 0), |sum, (_, p)| (sum.0.min(p.start_ns), sum.1.max(p.end_ns)))
+    };
+    let mut told = works.iter().filter(|work| work.spent.is_some());
+    match (told.next(), told.next()) {
+        (Some(one), None) => {
+            let (from, to) = span(one);
+            works.iter().any(|other| other.name != one.name && span(other).0 < to && span(other).1 > from)
+        }
+        _ => false,
+    }
+}
+
 impl Database {
     /// From a record of kind `run`; none for other kinds, and where nothing was measured.
     pub fn read(evidence: &Evidence, doubts: &Doubts) -> Option<Self> {
         if evidence.experiment.kind != "run" {
             return None;
         }
-        let works = Work::read_all(evidence, doubts);
+        let mut works = Work::read_all(evidence, doubts);
+        let rounds = Rounds::read(evidence);
+        if let (Some(all), Some(work)) = (&rounds, works.iter_mut().find(|w| w.metric == "MB/s")) {
+            work.rate = work.rate.clone().over(&all.insert_rates(), "round");
+        }
+        for work in &mut works {
+            work.rate = work.rate.clone().over(&rounds::passes(evidence, &work.name), "pass");
+        }
         let axis = Axis::of(evidence)?;
         if works.is_empty() {
             return None;
@@ -102,6 +127,7 @@ impl Database {
             levels: configuration
                 .map(|c| c.levels.iter().map(|(f, l, _)| (f.clone(), l.clone())).collect())
                 .unwrap_or_default(),
+            together: together(evidence, &works),
             lead: works.iter().position(|w| w.headline).unwrap_or(0),
             works,
             axis,
@@ -109,9 +135,18 @@ impl Database {
             buffers: memory::buffers(evidence, axis),
             redo: Redo::read(evidence, axis),
             time_line: TimeLine::within(evidence, axis),
-            rounds: Rounds::read(evidence),
+            rounds,
             cpus: cpus.and_then(|text| text.trim().parse().ok()),
         })
+    }
+
+    /// What stands over the times of a workload, of which `told` are shown; nothing where that is clear.
+    pub fn title_of_time<'w>(&self, work: &'w Work, told: usize) -> Option<&'w str> {
+        match (self.together, told) {
+            (true, _) => Some("all of them together"),
+            (false, 1) => None,
+            (false, _) => Some(&work.title),
+        }
     }
 
     /// The workload of the first sentence.

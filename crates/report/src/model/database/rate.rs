@@ -32,6 +32,21 @@ pub struct Rate {
 }
 
 impl Rate {
+    /// With an interval over repetitions (rounds of growth, passes of a scan), where intervals gave none. Rounds differ in more
+    /// than chance, as a larger table grows at another rate; the interval is wider by that.
+    pub fn over(self, repetitions: &[f64], what: &str) -> Self {
+        const REPETITIONS_MIN: usize = 3;
+        if self.interval.is_some() || repetitions.len() < REPETITIONS_MIN {
+            return self;
+        }
+        let Ok(i) = interval::absolute(repetitions, LEVEL, 0.0) else { return self };
+        Self {
+            interval: Some((self.value * i.low / i.value, self.value * i.high / i.value)),
+            basis: Some(crate::words::count(repetitions.len(), what)),
+            ..self
+        }
+    }
+
     /// Of measured phases of one workload.
     pub fn of(evidence: &Evidence, phases: &[(i64, &PhaseRow)]) -> Self {
         let rates: Vec<f64> = phases.iter().map(|(_, p)| p.rate).collect();
@@ -91,7 +106,7 @@ fn forgetting(amounts: &[f64], step: f64) -> (Vec<f64>, usize) {
 /// What was completed in each interval of a phase, in the unit of its metric.
 pub fn per_interval(evidence: &Evidence, phase: i64, metric: &str) -> Vec<f64> {
     let mut by_time: BTreeMap<u64, f64> = BTreeMap::new();
-    for row in evidence.intervals.get(&phase).into_iter().flatten() {
+    for row in evidence.whole_intervals(phase) {
         let amount = if metric == "MB/s" { row.bytes as f64 / 1e6 } else { row.ops as f64 };
         *by_time.entry(row.t_ns).or_default() += amount;
     }

@@ -1,4 +1,5 @@
-//! Growth, round by round: the table doubles itself and is counted, once cold and then from the caches.
+//! What is repeated. Growth, round by round: the table doubles itself and is counted, once cold and then from the caches;
+//! and the passes of a scan.
 
 use crate::model::evidence::Evidence;
 use record::json::Value;
@@ -47,6 +48,16 @@ impl Rounds {
         (!rounds.is_empty()).then_some(Self { rounds })
     }
 
+    /// Rate of each insert, MB/s.
+    pub fn insert_rates(&self) -> Vec<f64> {
+        self.rounds.iter().filter_map(|r| r.insert_mb_s).collect()
+    }
+
+    /// MB/s at which `seconds` of counts, one over each round's table, went through them.
+    pub fn scan_mb_s(&self, seconds: f64) -> f64 {
+        self.rounds.iter().filter_map(|r| r.segment_bytes).sum::<f64>() / 1e6 / seconds
+    }
+
     /// Seconds of all inserts.
     pub fn insert_s(&self) -> f64 {
         self.rounds.iter().map(|r| r.insert_s).sum()
@@ -66,6 +77,13 @@ impl Rounds {
     pub fn bytes(&self) -> Option<f64> {
         self.rounds.last().and_then(|r| r.segment_bytes)
     }
+}
+
+/// Rates of the passes of a scan, MB/s, from the events of kind `scan`: the workload `scan WAY` is the way's.
+pub fn passes(evidence: &Evidence, workload: &str) -> Vec<f64> {
+    let way = workload.strip_prefix("scan ").unwrap_or_default();
+    let events = evidence.events.iter().filter(|e| e.kind == "scan" && e.json["way"].as_str() == Some(way));
+    events.filter_map(|e| Some(e.json["bytes"].as_f64()? / 1e6 / e.json["seconds"].as_f64()?)).collect()
 }
 
 fn round(json: &Value) -> Option<Round> {

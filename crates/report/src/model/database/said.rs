@@ -1,7 +1,6 @@
 //! What is said of a run: what was done, how fast, and the wait that explains it.
 
 use super::Database;
-use super::class::Class;
 use super::rounds::Rounds;
 use super::spent::{EventLine, Spent};
 use super::work::Work;
@@ -36,23 +35,21 @@ pub fn answer(database: &Database, case: Option<&str>) -> Answer {
     more.extend(log_groups(database, work));
     let mode =
         database.configuration.as_deref().map(said).map_or_else(String::new, |m| format!("With {m}, "));
-    let who = if work.sessions == 1 {
-        "one session".to_owned()
-    } else {
-        words::count(work.sessions as usize, "session")
+    let alone = work.sessions == 1;
+    let who = if alone { "one session".to_owned() } else { words::count(work.sessions as usize, "session") };
+    let what = match (database.works.len(), &database.rounds) {
+        (1, _) | (_, Some(_)) => String::new(),
+        _ => format!(" ({})", work.title),
     };
     let because = work.spent.as_ref().and_then(Spent::top).map_or_else(String::new, |top| {
-        let took = match top.class {
-            Class::Cpu => "CPU took".to_owned(),
-            _ => format!("{} took", top.name),
+        let (over, whose) = match (database.together, alone) {
+            (true, _) => ("over all of them, ", "the"),
+            (false, true) => ("", "its"),
+            (false, false) => ("", "their"),
         };
-        format!(
-            "; {took} {} of {} time",
-            words::percent(top.share),
-            if work.sessions == 1 { "its" } else { "their" }
-        )
+        format!("; {over}{} took {} of {whose} time", top.name, words::percent(top.share))
     });
-    Answer { headline: words::capital(&format!("{mode}{who} {}{because}.", did(work))), more }
+    Answer { headline: words::capital(&format!("{mode}{who} {}{what}{because}.", did(work))), more }
 }
 
 /// Name of a configuration inside a sentence: "none" alone reads as a word.
@@ -67,13 +64,15 @@ fn did(work: &Work) -> String {
         .rate
         .interval
         .map_or_else(String::new, |(low, high)| format!(" {}", words::amount_interval(low, high)));
-    let writes = work.name.contains("write") || work.name.contains("insert");
+    let writes = ["write", "insert", "growth"].iter().any(|word| work.name.contains(word))
+        && !work.name.contains("scan");
     match work.metric.as_str() {
         "commits/s" => format!("committed {amount} times a second{interval}"),
         "reads/s" => format!("read {amount} blocks a second{interval}"),
         "writes/s" => format!("wrote {amount} blocks a second{interval}"),
         "MB/s" if writes => format!("wrote {amount} MB a second{interval}"),
         "MB/s" => format!("read {amount} MB a second{interval}"),
+        "tx/min" => format!("completed {amount} transactions a minute{interval}"),
         metric => match metric.strip_suffix("/s") {
             Some(what) => format!("completed {amount} {what} a second{interval}"),
             None => format!("reached {amount} {metric}{interval}"),
@@ -84,12 +83,9 @@ fn did(work: &Work) -> String {
 /// `Each took 2.3 ms on average; of 100, 99 at most 6.3 ms.`
 fn latency(work: &Work) -> Option<String> {
     let mean = work.latency_ns?;
-    let one = match work.metric.as_str() {
-        "commits/s" => "A commit",
-        "reads/s" => "A read",
-        "writes/s" => "A write",
-        "transactions/s" => "A transaction",
-        _ => return None,
+    let one = match work.one() {
+        "operation" => return None,
+        one => format!("A {one}"),
     };
     let p99 = work.shape.as_ref().and_then(|s| s.p99_ns);
     let tail = p99.map_or_else(String::new, |ns| format!(", 99 of 100 at most {}", words::latency(ns)));
@@ -98,7 +94,7 @@ fn latency(work: &Work) -> Option<String> {
 
 /// Order entry counts by the minute; the definition stands beside the number.
 fn per_minute(work: &Work) -> Option<String> {
-    if work.metric != "transactions/s" || work.seconds <= 0.0 {
+    if work.one() != "transaction" || work.seconds <= 0.0 {
         return None;
     }
     let minute = |count: f64| words::amount(count / work.seconds * 60.0);
@@ -108,21 +104,30 @@ fn per_minute(work: &Work) -> Option<String> {
     let busiest = work
         .busiest_minute
         .map_or_else(String::new, |n| format!("; {} in the busiest 60 s", words::amount(n)));
+    if work.metric == "tx/min" {
+        let orders = new_orders.map(|k| format!("{} a minute were new orders", minute(k.count as f64)));
+        let busiest =
+            work.busiest_minute.map(|n| format!("the busiest 60 s had {} transactions", words::amount(n)));
+        let said: Vec<String> = orders.into_iter().chain(busiest).collect();
+        return (!said.is_empty()).then(|| format!("{}.", words::capital(&said.join("; "))));
+    }
     Some(format!("Per minute: {} transactions of all kinds{orders}{busiest}.", minute(work.ops as f64)))
 }
 
 fn grown(rounds: &Rounds) -> Option<String> {
     let bytes = units::Bytes(rounds.bytes()? as u64);
-    let counts = match (rounds.cold_s(), rounds.warm_s()) {
-        (cold, warm) if cold > 0.0 && warm > 0.0 => {
-            format!(
-                "; one count after each took {} with empty caches, {} when repeated",
-                seconds(cold),
-                seconds(warm)
-            )
-        }
-        (cold, _) if cold > 0.0 => format!("; one count after each took {} with empty caches", seconds(cold)),
-        _ => String::new(),
+    let count = |time: f64, how: &str| {
+        (time > 0.0)
+            .then(|| format!("{} {how} ({} MB/s)", seconds(time), words::amount(rounds.scan_mb_s(time))))
+    };
+    let counts: Vec<String> =
+        [count(rounds.cold_s(), "with empty caches"), count(rounds.warm_s(), "when repeated")]
+            .into_iter()
+            .flatten()
+            .collect();
+    let counts = match counts.is_empty() {
+        true => String::new(),
+        false => format!("; one count after each took {}", words::list(&counts)),
     };
     Some(format!(
         "The table grew to {bytes} in {}, {} of inserts{counts}.",

@@ -45,7 +45,7 @@ pub struct Work {
     pub busiest_minute: Option<f64>,
     /// Where DB time went.
     pub spent: Option<Spent>,
-    /// What the files saw, in the order of the record.
+    /// What the files saw, the busiest first.
     pub files: Vec<FileLine>,
     /// Counters of the database (`v$sysstat`) over the measured time.
     pub statistics: BTreeMap<String, f64>,
@@ -170,13 +170,13 @@ impl Work {
             errors: phases.iter().map(|(_, p)| p.errors).sum(),
             latency_ns: (ops > 0 && latency > 0).then(|| latency as f64 / ops as f64),
             shape: Shape::of(&shape::merged(evidence, ids.iter().copied())),
-            kinds: kinds(evidence, &ids),
+            kinds: kinds(evidence, &ids, phases.iter().map(|(_, p)| p.errors).sum()),
             busiest_minute: phases
                 .iter()
                 .filter_map(|(id, p)| busiest_minute(evidence, *id, p))
                 .reduce(f64::max),
             spent: Spent::of(evidence, &ids),
-            files: files(evidence, &ids),
+            files: sorted(files(evidence, &ids)),
             statistics: statistics(evidence, &ids),
             steady: agreed(|p| &p.steady_class),
             proof: agreed(|p| &p.proof),
@@ -190,11 +190,20 @@ impl Work {
         self.statistics.get(name).copied()
     }
 
-    /// Share of the blocks asked of the buffer cache that it held.
+    /// Share of the blocks asked of the buffer cache that it held; none where more were read ahead than asked for.
     pub fn hit_ratio(&self) -> Option<f64> {
         let asked = self.statistic("session logical reads").filter(|asked| *asked > 0.0)?;
         let missed = self.statistic("physical reads cache").unwrap_or(0.0);
-        Some((1.0 - missed / asked).max(0.0))
+        (missed <= asked).then(|| 1.0 - missed / asked)
+    }
+
+    /// What one operation is called: `commit`, `read`, `transaction`; `operation` where data is counted, not operations.
+    pub fn one(&self) -> &str {
+        match self.metric.as_str() {
+            "MB/s" => "operation",
+            "tx/min" | "tx/s" => "transaction",
+            metric => metric.strip_suffix("s/s").unwrap_or("operation"),
+        }
     }
 
     /// Commits that shared one write of the log.
@@ -204,7 +213,8 @@ impl Work {
     }
 }
 
-fn kinds(evidence: &Evidence, phases: &[i64]) -> Vec<Kind> {
+/// `all_errors`: of the workload, which belong to its only kind where there is one.
+fn kinds(evidence: &Evidence, phases: &[i64], all_errors: u64) -> Vec<Kind> {
     let mut sums: Vec<(String, Histogram)> = Vec::new();
     for row in phases.iter().filter_map(|id| evidence.histograms.get(id)).flatten() {
         let Ok(one) = Histogram::decode(&row.encoded) else { continue };
@@ -218,11 +228,13 @@ fn kinds(evidence: &Evidence, phases: &[i64]) -> Vec<Kind> {
         rows.filter(|row| row.op_class == name).map(|row| row.errors).sum()
     };
     let all: u64 = sums.iter().map(|(_, sum)| sum.count()).sum();
+    let only = sums.len() == 1;
     sums.into_iter()
         .filter_map(|(name, sum)| {
             let shape = Shape::of(&sum)?;
             let share = sum.count() as f64 / all.max(1) as f64;
-            Some(Kind { errors: errors(&name), count: sum.count(), share, shape, name })
+            let errors = if only { all_errors } else { errors(&name) };
+            Some(Kind { errors, count: sum.count(), share, shape, name })
         })
         .collect()
 }
@@ -250,6 +262,13 @@ fn files(evidence: &Evidence, phases: &[i64]) -> Vec<FileLine> {
         });
         add(&mut lines[index], row);
     }
+    lines
+}
+
+/// By bytes moved, most first.
+fn sorted(mut lines: Vec<FileLine>) -> Vec<FileLine> {
+    let bytes = |l: &FileLine| l.reads.iter().chain(&l.writes).map(|r| r.bytes).sum::<u64>();
+    lines.sort_by_key(|line| std::cmp::Reverse(bytes(line)));
     lines
 }
 

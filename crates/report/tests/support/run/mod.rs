@@ -18,10 +18,12 @@ const SECOND: u64 = 1_000 * MS;
 /// What to make up.
 pub struct Story {
     pub seed: u64,
-    /// `commit`, `order-entry`, `growth`, `random-read`.
+    /// `commit`, `order-entry`, `growth`, `random-read`, `scan`.
     pub case: &'static str,
     /// Every wait is counted but this share, which gets lost.
     pub lost: f64,
+    /// The database counted this many times as long as the window.
+    pub longer: f64,
     /// The sampler did not run for a fifth of the time.
     pub blind: bool,
     /// All rates times this.
@@ -32,7 +34,7 @@ pub struct Story {
 
 impl Default for Story {
     fn default() -> Self {
-        Self { seed: 3, case: "commit", lost: 0.0, blind: false, speed: 1.0, lie: false }
+        Self { seed: 3, case: "commit", lost: 0.0, longer: 1.0, blind: false, speed: 1.0, lie: false }
     }
 }
 
@@ -76,10 +78,13 @@ pub fn record(directory: &Path, name: &str, story: &Story) -> Reader {
     let mut busy = Vec::new();
     for (index, work) in works(story.case).iter().enumerate() {
         busy.push(scene.play(story, work, index == 0));
-        scene.now += 300 * MS;
+        scene.now += if story.case == "scan" { 0 } else { 300 * MS };
     }
     if story.case == "growth" {
         scene.rounds();
+    }
+    if story.case == "scan" {
+        scene.now += 30 * SECOND;
     }
     let Scene { mut writer, now, .. } = scene;
     writer.end_visit(visit_id, "measured", None).expect("end");
@@ -128,7 +133,12 @@ impl Scene {
                            "sessions": work.sessions, "headline": headline });
         let workload_id = self.writer.workload(work.name, &json).expect("workload");
         let rate = work.rate * story.speed;
-        let ops = if work.metric == "MB/s" { rate * 1e6 / work.op_bytes as f64 } else { rate } * work.seconds;
+        let per_second = match work.metric {
+            "MB/s" => rate * 1e6 / work.op_bytes as f64,
+            "tx/min" => rate / 60.0,
+            _ => rate,
+        };
+        let ops = per_second * work.seconds;
         let mean_ns = f64::from(work.sessions) * work.seconds * 1e9 / ops;
         let end_ns = self.now + (work.seconds * 1e9) as u64;
         let phase = self.phase(work, workload_id, rate, (ops, mean_ns), end_ns);
@@ -142,10 +152,17 @@ impl Scene {
             in_flight: f64::from(work.sessions) * 0.6,
             dirty: false,
         };
+        if story.case == "scan" {
+            self.passes(work);
+            if !headline {
+                return busy;
+            }
+        }
         self.counted(story, work, phase, ops);
         self.sampled(story, work);
         self.memory(work);
-        self.now += (work.seconds * 1e9) as u64;
+        // Scans take turns: all of them have the time of the first.
+        self.now += if story.case == "scan" { 0 } else { (work.seconds * 1e9) as u64 };
         busy
     }
 
@@ -177,8 +194,8 @@ impl Scene {
             ..PhaseRow::default()
         };
         let phase = self.writer.phase(&row).expect("phase");
-        let slices = (work.seconds * 10.0) as u64;
-        let mut rows = Vec::new();
+        let slices = if work.kinds[0].0 == "scan" { 0 } else { (work.seconds * 10.0) as u64 };
+        let mut rows: Vec<IntervalRow> = Vec::new();
         for i in 0..slices {
             let wave = 1.0 + 0.04 * (i as f64 / 120.0 * std::f64::consts::TAU).sin();
             for (name, share, times) in &work.kinds {
@@ -196,6 +213,13 @@ impl Scene {
                     errors: 0,
                 });
             }
+            // Kinds beside the whole, which stands under the workload's name.
+            if let [.., _, last] = &rows[rows.len() - work.kinds.len()..] {
+                let of_slice = rows.iter().rev().take(work.kinds.len());
+                let sum = of_slice.fold((0, 0), |sum, row| (sum.0 + row.ops, sum.1 + row.bytes));
+                let op_class = work.name.to_owned();
+                rows.push(IntervalRow { op_class, ops: sum.0, bytes: sum.1, ..last.clone() });
+            }
         }
         self.writer.intervals(phase, &rows).expect("intervals");
         for (name, share, times) in &work.kinds {
@@ -206,7 +230,7 @@ impl Scene {
     }
 
     fn counted(&mut self, story: &Story, work: &Work, phase: i64, ops: f64) {
-        let db_time = f64::from(work.sessions) * work.seconds * 1e9 * 0.985;
+        let db_time = f64::from(work.sessions) * work.seconds * 1e9 * 0.985 * story.longer;
         let mut rows: Vec<WaitEventRow> = Vec::new();
         for source in &work.waits {
             let kept = 1.0 - story.lost;
@@ -381,6 +405,16 @@ impl Scene {
         }
         self.writer.of_visit(self.visit_id, &buffers).expect("buffers");
         self.writer.of_visit(self.visit_id, &redo).expect("redo");
+    }
+
+    fn passes(&mut self, work: &Work) {
+        for pass in 1..=9u32 {
+            let bytes = work.op_bytes as f64;
+            let seconds = bytes / 1e6 / work.rate * (1.0 + 0.03 * self.rng.normal());
+            let way = work.name.strip_prefix("scan ").expect("a way");
+            let row = json!({ "way": way, "pass": pass, "seconds": seconds, "bytes": bytes });
+            self.writer.event("scan", &row).expect("event");
+        }
     }
 
     fn rounds(&mut self) {

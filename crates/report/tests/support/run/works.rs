@@ -62,6 +62,7 @@ pub fn works(case: &str) -> Vec<Work> {
         "order-entry" => vec![order_entry()],
         "growth" => growth(),
         "random-read" => vec![random_read()],
+        "scan" => scans(),
         _ => vec![Work::default()],
     }
 }
@@ -70,9 +71,9 @@ fn order_entry() -> Work {
     Work {
         name: "order-entry",
         title: "order entry",
-        metric: "transactions/s",
+        metric: "tx/min",
         seconds: 150.0,
-        rate: 512.0,
+        rate: 30_720.0,
         op_bytes: 8192,
         sessions: 15,
         waits: vec![
@@ -124,6 +125,34 @@ fn random_read() -> Work {
         writes_s: 0.0,
         ..Work::default()
     }
+}
+
+/// Taking turns: one stretch of time for all, and one account of their waits.
+fn scans() -> Vec<Work> {
+    let scan = |name, title, rate| Work {
+        name,
+        title,
+        metric: "MB/s",
+        seconds: 30.0,
+        rate,
+        op_bytes: 190 << 20,
+        sessions: 1,
+        waits: vec![
+            ("db file scattered read", "User I/O", 0.66, 890.0),
+            ("direct path read", "User I/O", 0.18, 940.0),
+        ],
+        background: vec![("ckpt", ("control file parallel write", "System I/O", 0.01, 3_000.0))],
+        kinds: vec![("scan", 1.0, 1.0)],
+        redo_mb_s: 0.0,
+        reads_s: 1_100.0,
+        writes_s: 0.0,
+        read_bytes: 1 << 20,
+    };
+    vec![
+        scan("scan direct path", "scan direct path", 1_910.0),
+        scan("scan scattered", "scan scattered", 995.0),
+        scan("scan cached", "scan cached", 1_003.0),
+    ]
 }
 
 fn growth() -> Vec<Work> {
