@@ -77,6 +77,8 @@ struct Claim {
 struct Batch {
     slots: Vec<Vec<Claim>>,
     pages: usize,
+    /// Of these, the ones that go to the doublewrite file first.
+    twice: usize,
     newest: Lsn,
 }
 
@@ -208,8 +210,8 @@ impl BufferCache {
     /// Copies chosen pages into the queue's slots, neighbours into the same, until the slots or the pages are used up.
     fn fill(&self, site: &dyn Site, queue: &mut FileQueue, writer: &mut Writer) -> Batch {
         let mut batch = Batch::default();
-        let blocks_max = self.doublewrite.as_ref().map_or(usize::MAX, |file| file.blocks_max());
-        while writer.next < writer.chosen.len() && batch.pages < blocks_max {
+        let twice_max = self.doublewrite.as_ref().map_or(usize::MAX, |file| file.blocks_max());
+        while writer.next < writer.chosen.len() && batch.twice < twice_max {
             let (id, index) = writer.chosen[writer.next];
             let neighbour = batch.slots.last().is_some_and(|slot| {
                 let last = slot[slot.len() - 1].id;
@@ -235,6 +237,7 @@ impl BufferCache {
             }
             batch.newest = batch.newest.max(claim.lsn);
             batch.pages += 1;
+            batch.twice += usize::from(!claim.sufficient);
             batch.slots[slot].push(claim);
         }
         batch
@@ -285,7 +288,7 @@ impl BufferCache {
         batch: &mut Batch,
     ) -> Result<Report> {
         site.redo_flush(context, batch.newest)?;
-        if let Err(error) = self.write_twice(context, number, queue, batch) {
+        if let Err(error) = self.write_twice(site, context, number, queue, batch) {
             return Ok(Report::of(error));
         }
         for (slot, claims) in batch.slots.iter().enumerate() {
@@ -305,14 +308,21 @@ impl BufferCache {
     }
 
     /// Step 4.
-    fn write_twice(&self, context: &Context, number: u32, queue: &FileQueue, batch: &Batch) -> Result<()> {
+    fn write_twice(
+        &self,
+        site: &dyn Site,
+        context: &Context,
+        number: u32,
+        queue: &FileQueue,
+        batch: &Batch,
+    ) -> Result<()> {
         let Some(file) = &self.doublewrite else { return Ok(()) };
         let pages = batch.slots.iter().enumerate().flat_map(|(slot, claims)| {
             let bytes = queue.queue.buffer(slot as u32);
             let insufficient = claims.iter().enumerate().filter(|(_, claim)| !claim.sufficient);
             insufficient.map(move |(at, _)| &bytes[at * self.block_bytes..][..self.block_bytes])
         });
-        file.write(context, number, pages)
+        file.write(site, context, number, pages)
     }
 
     /// Steps 5 and 6.

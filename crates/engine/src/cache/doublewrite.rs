@@ -23,9 +23,10 @@
 use super::BufferCache;
 use super::site::{Site, check};
 use crate::files::DataFile;
+use crate::files::iostat::Transfer;
 use crate::page::{self, Lsn, PageId};
 use crate::statistics::Statistic;
-use crate::{Context, Result};
+use crate::{Context, EngineError, Result};
 use io::sim::Disk;
 use io::{Access, Buffer, Storage};
 use parking_lot::Mutex;
@@ -87,7 +88,11 @@ impl Doublewrite {
         Self::new(disk, path, block_bytes, writers).map(Some)
     }
 
-    /// Makes the file, in the place of one that is no use.
+    /// Makes the file, in the place of one of ours that is no use: of another database, too small to be finished, of other
+    /// blocks. Blank is what is left when the power went while it was made.
+    ///
+    /// # Errors
+    /// [`EngineError::Exists`] when somebody else's file is there; what storage says.
     pub fn create(
         storage: &dyn Storage,
         file: &DoublewriteFile,
@@ -97,6 +102,15 @@ impl Doublewrite {
     ) -> Result<Self> {
         let DoublewriteFile { path, database_id } = file;
         if storage.exists(path) {
+            let mut header = Buffer::new(HEADER_BYTES)?;
+            let old = storage.open(path, Access { write: false, ..access })?;
+            let whole = old.bytes() >= HEADER_BYTES as u64 && old.read_at(&mut header, 0).is_full();
+            let blank = header.iter().all(|byte| *byte == 0);
+            let ours = whole && header[..8] == MAGIC.to_le_bytes();
+            if !blank && !ours {
+                return Err(EngineError::Exists { kind: "file", name: path.display().to_string() });
+            }
+            drop(old);
             storage.remove(path)?;
         }
         let disk = storage.create(path, file_bytes(block_bytes, writers), access)?;
@@ -123,6 +137,7 @@ impl Doublewrite {
     /// What the write met.
     pub fn write<'a>(
         &self,
+        site: &dyn Site,
         context: &Context,
         writer: u32,
         pages: impl Iterator<Item = &'a [u8]>,
@@ -139,8 +154,9 @@ impl Doublewrite {
         let (blocks, offset) = ((bytes / self.block_bytes) as u64, area.len() as u64 * u64::from(writer + 1));
         let wait = context.slot.enter(Event::DoublewriteParallelWrite, 1, blocks, 0);
         let outcome = self.disk.write_at(&area[..bytes], offset);
-        drop(wait);
+        let took = wait.end();
         outcome.check(&self.path, "pwrite", offset, bytes as u32)?;
+        site.files().other.note(Transfer::Write, bytes as u64, took);
         context.count(Statistic::DoublewriteBlocks, blocks);
         Ok(())
     }

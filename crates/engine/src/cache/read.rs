@@ -14,13 +14,14 @@
 
 use super::BufferCache;
 use super::frames::{COPYING, READING};
-use super::latch::{PageRead, PageWrite, ReadGuard, WriteGuard};
+use super::latch::{Content, PageRead, PageWrite, ReadGuard, WriteGuard};
 use super::site::{Site, check, inline};
 use crate::files::DataFile;
 use crate::files::iostat::Transfer;
 use crate::page::{self, PageId};
 use crate::statistics::Statistic;
 use crate::{Context, EngineError, Result};
+use std::ops::Deref;
 use std::sync::Arc;
 use waits::Event;
 
@@ -47,13 +48,19 @@ impl BufferCache {
     #[inline]
     fn read_hit(&self, id: PageId) -> Option<PageRead> {
         let index = self.frames.find(id)?;
-        let guard = self.latches[index as usize].try_read_arc()?;
-        let frame = self.frames.at(index);
+        self.if_still(id, self.latches[index as usize].try_read_arc()?).map(PageRead::new)
+    }
+
+    /// The guard, if its frame has the page now that it is latched. It may have got another one since it was looked up; from
+    /// here on it cannot.
+    #[inline]
+    fn if_still<G: Deref<Target = Content>>(&self, id: PageId, guard: G) -> Option<G> {
+        let frame = self.frames.at(guard.index);
         if frame.id() != id {
             return None;
         }
         self.clock.touch(frame);
-        Some(PageRead::new(guard))
+        Some(guard)
     }
 
     /// The frame of a page, for those who will compare the page's address under the latch.
@@ -65,10 +72,7 @@ impl BufferCache {
     fn read_slowly(&self, site: &dyn Site, context: &Context, id: PageId) -> Result<PageRead> {
         loop {
             if let Some(index) = self.lookup(id) {
-                let guard = self.wait_shared(site, context, index, id);
-                let frame = self.frames.at(index);
-                if frame.id() == id {
-                    self.clock.touch(frame);
+                if let Some(guard) = self.if_still(id, self.wait_shared(site, context, index, id)) {
                     return Ok(PageRead::new(guard));
                 }
             } else if let Some(page) = self.load(site, context, id, false)? {
@@ -93,13 +97,7 @@ impl BufferCache {
     #[inline]
     fn write_hit(&self, id: PageId) -> Option<PageWrite> {
         let index = self.frames.find(id)?;
-        let guard = self.latches[index as usize].try_write_arc()?;
-        let frame = self.frames.at(index);
-        if frame.id() != id {
-            return None;
-        }
-        self.clock.touch(frame);
-        Some(PageWrite::new(guard))
+        self.if_still(id, self.latches[index as usize].try_write_arc()?).map(PageWrite::new)
     }
 
     /// As [`Self::write_latch`], for recovery: a page that is not what was written (torn, say) comes as zeroes, and
@@ -116,10 +114,7 @@ impl BufferCache {
     fn exclusive(&self, site: &dyn Site, context: &Context, id: PageId, mendable: bool) -> Result<PageWrite> {
         loop {
             if let Some(index) = self.lookup(id) {
-                let guard = self.wait_exclusive(site, context, index, id);
-                let frame = self.frames.at(index);
-                if frame.id() == id {
-                    self.clock.touch(frame);
+                if let Some(guard) = self.if_still(id, self.wait_exclusive(site, context, index, id)) {
                     return Ok(PageWrite::new(guard));
                 }
             } else if let Some(page) = self.load(site, context, id, mendable)? {
@@ -142,9 +137,7 @@ impl BufferCache {
         loop {
             if let Some(index) = self.lookup(id) {
                 let Some(guard) = self.latches[index as usize].try_write_arc() else { return Ok(None) };
-                let frame = self.frames.at(index);
-                if frame.id() == id {
-                    self.clock.touch(frame);
+                if let Some(guard) = self.if_still(id, guard) {
                     return Ok(Some(PageWrite::new(guard)));
                 }
             } else if let Some(page) = self.load(core, context, id, false)? {
@@ -163,8 +156,7 @@ impl BufferCache {
         count_block_get(context);
         loop {
             if let Some(index) = self.lookup(id) {
-                let guard = self.wait_exclusive(core, context, index, id);
-                if self.frames.at(index).id() == id {
+                if let Some(guard) = self.if_still(id, self.wait_exclusive(core, context, index, id)) {
                     return Ok(PageWrite::new(guard));
                 }
                 continue;
@@ -323,4 +315,30 @@ pub(super) fn verify(file: &DataFile, id: PageId, bytes: &[u8]) -> Result<()> {
         file.statistics.note_error();
         EngineError::CorruptBlock { id, path: file.path.clone(), expected, found }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cache::tests::world::{config, page, world};
+    use crate::context::Background;
+
+    /// A session finds the frame of a page, and before it has the latch the frame gets another page.
+    #[test]
+    fn a_frame_that_was_reused_meanwhile_is_not_taken() {
+        let world = world(&config(16), Background::Inline, &[100]);
+        let context = world.context();
+        world.get(&context, page(1)).unwrap();
+        let index = world.cache.frames.find(page(1)).unwrap();
+        world.cache.flush(&*world, &context).unwrap();
+        world.get(&context, page(2)).unwrap();
+        assert_eq!(
+            world.cache.frames.find(page(2)),
+            Some(index),
+            "the frame that was freed last is used first"
+        );
+        let latch = &world.cache.latches[index as usize];
+        assert!(world.cache.if_still(page(1), latch.read_arc()).is_none());
+        assert!(world.cache.if_still(page(1), latch.write_arc()).is_none());
+        assert!(world.cache.if_still(page(2), latch.read_arc()).is_some());
+    }
 }

@@ -31,6 +31,10 @@ const ROUNDS: usize = 4;
 const EPOCH_SHARE: usize = 16;
 /// Dirty frames passed over in one search from which the writers are told.
 const DIRTY_PASSED_MAX: u64 = 4;
+/// A search gives up after this share of the cache was dirty …
+const DIRTY_SHARE: usize = 8;
+/// … but not after fewer.
+const DIRTY_MIN: usize = 64;
 /// The share of the cache that cold blocks have to themselves before they replace each other.
 pub(super) const COLD_SHARE: usize = 8;
 /// Entries of the queue looked at in one search.
@@ -124,6 +128,16 @@ impl Clock {
     }
 }
 
+/// What a search has passed over.
+#[derive(Default)]
+struct Sweep {
+    dirty_max: u64,
+    passed: u64,
+    dirty: u64,
+    /// Some because they are of the keep pool.
+    spared: bool,
+}
+
 impl BufferCache {
     /// A frame for `id`, latched and out of the map; waits for one when none can be reused (`free buffer waits`).
     ///
@@ -138,8 +152,13 @@ impl BufferCache {
 
     /// As [`Self::take_victim`], but none instead of waiting.
     pub(super) fn try_victim(&self, site: &dyn Site, context: &Context) -> Option<PageWrite> {
+        self.search(site, context, self.frames.count() / DIRTY_SHARE + DIRTY_MIN)
+    }
+
+    fn search(&self, site: &dyn Site, context: &Context, dirty_max: usize) -> Option<PageWrite> {
         context.count(Statistic::FreeBufferRequested, 1);
-        let victim = self.free_frame().or_else(|| self.cold_frame()).or_else(|| self.sweep(site, context))?;
+        let victim = self.free_frame().or_else(|| self.cold_frame());
+        let victim = victim.or_else(|| self.sweep(site, context, dirty_max))?;
         self.clock.count_taken();
         Some(victim)
     }
@@ -173,43 +192,42 @@ impl BufferCache {
         None
     }
 
-    /// Goes round with the hand. What only the keep pool would have to give is taken in a second search.
-    fn sweep(&self, site: &dyn Site, context: &Context) -> Option<PageWrite> {
-        let (mut passed, mut dirty) = (0, 0);
-        let found =
-            self.round(&mut passed, &mut dirty, KEEP).or_else(|| self.round(&mut passed, &mut dirty, 0));
-        context.count(Statistic::FreeBufferInspected, passed);
-        context.count(Statistic::DirtyBuffersInspected, dirty);
-        if dirty >= DIRTY_PASSED_MAX || (found.is_none() && dirty > 0) {
+    /// Goes round with the hand. What only the keep pool would have to give is taken in a second search. Gives up after
+    /// `dirty_max` dirty frames: the writers clean faster than one finds.
+    fn sweep(&self, site: &dyn Site, context: &Context, dirty_max: usize) -> Option<PageWrite> {
+        let mut sweep = Sweep { dirty_max: dirty_max as u64, ..Sweep::default() };
+        let mut found = self.round(&mut sweep, KEEP);
+        if found.is_none() && sweep.spared {
+            found = self.round(&mut sweep, 0);
+        }
+        context.count(Statistic::FreeBufferInspected, sweep.passed);
+        context.count(Statistic::DirtyBuffersInspected, sweep.dirty);
+        if sweep.dirty >= DIRTY_PASSED_MAX || (found.is_none() && sweep.dirty > 0) {
             self.writers.want_free(site);
         }
         found
     }
 
-    fn round(&self, passed: &mut u64, dirty: &mut u64, spared: u32) -> Option<PageWrite> {
+    fn round(&self, sweep: &mut Sweep, spared: u32) -> Option<PageWrite> {
         let count = self.frames.count();
         let mut hopeless = 0;
         for _ in 0..count * ROUNDS {
             let index = (self.clock.hand.fetch_add(1, Ordering::Relaxed) % count) as u32;
             let frame = self.frames.at(index);
-            let taken = if self.frames.dirty_since(index).is_some() {
-                *dirty += 1;
-                hopeless += 1;
-                None
+            hopeless += 1;
+            if self.frames.dirty_since(index).is_some() {
+                // It grows cold meanwhile: the writers take cold ones first.
+                self.clock.spare(frame);
+                sweep.dirty += 1;
             } else if frame.has(spared | WRITING) || !frame.id().is_some() {
-                hopeless += 1;
-                None
+                sweep.spared |= frame.has(spared);
             } else if self.clock.spare(frame) {
                 hopeless = 0;
-                None
-            } else {
-                self.evict(index)
-            };
-            if taken.is_some() {
-                return taken;
+            } else if let Some(victim) = self.evict(index) {
+                return Some(victim);
             }
-            *passed += 1;
-            if hopeless >= count {
+            sweep.passed += 1;
+            if hopeless >= count || sweep.dirty > sweep.dirty_max {
                 return None;
             }
         }
@@ -239,7 +257,7 @@ impl BufferCache {
                     return Ok(victim);
                 }
                 if !moved {
-                    return Err(self.no_buffer());
+                    return self.search(site, context, usize::MAX).ok_or_else(|| self.no_buffer());
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! What storage does wrong, and what becomes of it: nothing is lost, nothing wrong is shown.
 
 use super::world::{BLOCK, MemoryStorage, World, config, page, path, value, world, world_on};
-use crate::cache::{CacheConfig, DirectRead, DoublewriteFile, Site, TornPageProtection};
+use crate::cache::{BufferCache, CacheConfig, DirectRead, DoublewriteFile, Site, TornPageProtection};
 use crate::context::Background;
 use crate::page::{self, PageId, PageKind};
 use crate::statistics::Statistic;
@@ -226,6 +226,18 @@ fn the_doublewrite_file_goes_with_its_protection_and_its_database() {
 }
 
 #[test]
+fn a_strangers_file_is_not_taken_for_the_doublewrite_file() {
+    let storage = MemoryStorage::new();
+    let path = std::path::Path::new("/memory/doublewrite");
+    io::Storage::create(&*storage, path, 8192, io::Access::for_mode(IoMode::None, true)).unwrap();
+    storage.damage(path, 0, |bytes| bytes[..8].copy_from_slice(b"my notes"));
+    let error = BufferCache::with(&*storage, &doublewrite(1)).err().unwrap();
+    assert!(matches!(error, EngineError::Exists { .. }), "{error}");
+    storage.damage(path, 0, |bytes| bytes.fill(0));
+    BufferCache::with(&*storage, &doublewrite(1)).expect("left by an attempt that the power ended");
+}
+
+#[test]
 fn pages_that_recovery_need_not_read_are_written_once() {
     let world = world(&doublewrite(1), Background::Inline, &[200]);
     let context = world.context();
@@ -247,7 +259,7 @@ fn pages_that_recovery_need_not_read_are_written_once() {
 #[test]
 fn atomic_protection_is_refused_with_words() {
     let config = CacheConfig { torn_page_protection: TornPageProtection::Atomic, ..config(20) };
-    let error = crate::cache::BufferCache::with(&*MemoryStorage::new(), &config).err().unwrap();
+    let error = BufferCache::with(&*MemoryStorage::new(), &config).err().unwrap();
     assert!(error.to_string().contains("set it to redo or doublewrite"), "{error}");
 }
 

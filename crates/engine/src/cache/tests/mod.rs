@@ -4,4 +4,4 @@ mod faults;
 mod model;
 mod pages;
 mod threads;
-mod world;
+pub(super) mod world;

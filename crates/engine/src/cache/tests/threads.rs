@@ -1,7 +1,7 @@
 //! Many threads at a small cache: contents, waits, and what the checkpoint claims while everything moves.
 
 use super::world::{World, config, page, value, world};
-use crate::cache::{CacheConfig, DoublewriteFile, Site, TornPageProtection};
+use crate::cache::{CacheConfig, DirectRead, DoublewriteFile, Site, TornPageProtection};
 use crate::context::Background;
 use crate::page::PageId;
 use io::IoMode;
@@ -99,6 +99,64 @@ fn many_sessions_lose_nothing_with_a_doublewrite_file() {
         ..config(48)
     };
     stress(&config, 2_000);
+}
+
+/// Pages are written while they are scanned past the cache: each comes whole, and not older than the scan.
+#[test]
+fn a_direct_scan_beside_writers_sees_whole_pages() {
+    let config = CacheConfig { mode: IoMode::Setall, writers: 2, writes_max: 8, ..config(300) };
+    let world = world(&config, Background::Threads, &[PAGES]);
+    let latest: Vec<AtomicU64> = (0..PAGES).map(|_| AtomicU64::new(0)).collect();
+    let done = AtomicBool::new(false);
+    let torn = || world.files().all().iter().map(|file| file.statistics.look().errors).sum::<u64>();
+    world.storage.faults.slow.store(20, Ordering::Relaxed);
+    world.with_threads(|| {
+        std::thread::scope(|scope| {
+            let changing = || {
+                let (context, mut rng) = (world.context(), Rng::new(Seed(5)));
+                for turn in 1.. {
+                    if done.load(Ordering::Acquire) {
+                        return;
+                    }
+                    let block = rng.below(u64::from(PAGES) - 1) as u32 + 1;
+                    let mut latched = world.cache.write_latch(&*world, &context, page(block)).unwrap();
+                    world.set_in(&mut latched, turn);
+                    latest[block as usize].store(turn, Ordering::Release);
+                    drop(latched);
+                    if turn % 50 == 0 {
+                        world.cache.checkpoint_step(&*world, &context).unwrap();
+                        std::thread::yield_now();
+                    }
+                }
+            };
+            scope.spawn(changing);
+            let _done = Done(&done);
+            let context = world.context();
+            for round in 0..20_000 {
+                if round >= 60 && torn() > 0 {
+                    break;
+                }
+                let least: Vec<u64> = latest.iter().map(|value| value.load(Ordering::Acquire)).collect();
+                world.cache.write_dirty(&*world, &context, None).unwrap();
+                let mut scan = DirectRead::open(&*world, &context, vec![(page(1), PAGES - 1)]).unwrap();
+                let mut each = |id: PageId, bytes: &[u8]| {
+                    assert!(value(bytes, id) >= least[id.block as usize], "{id} is older than the scan");
+                    Ok(())
+                };
+                while scan.next(&context, &mut each).unwrap() {}
+            }
+        });
+    });
+    assert!(torn() > 0, "no scan met a half-written page: this test tests nothing");
+}
+
+/// Sets the flag however the scope is left.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 #[test]

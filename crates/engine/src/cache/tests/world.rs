@@ -39,7 +39,7 @@ pub struct Faults {
     /// Whether the one after them alone fails, or all.
     pub only_one: AtomicBool,
     pub fired: AtomicBool,
-    /// The redo that is durable; no page beyond may be written. 0 looks at nothing.
+    /// The redo that is durable; no page beyond may be written.
     pub durable: AtomicU64,
     pub too_early: Mutex<Vec<String>>,
     /// Sum of the writes in flight to one place: two at once are a bug.
@@ -86,10 +86,23 @@ impl MemoryDisk {
         }
     }
 
+    /// In two halves, so that whoever reads meanwhile may see a mixture.
+    fn put(&self, data: &[u8], offset: u64) -> Outcome {
+        if self.bytes() < offset + data.len() as u64 {
+            return Outcome::Errno(28);
+        }
+        let (first, second) = data.split_at(data.len() / BLOCK / 2 * BLOCK + BLOCK / 2);
+        for (half, at) in [(first, offset as usize), (second, offset as usize + first.len())] {
+            self.dawdle();
+            self.bytes.lock()[at..at + half.len()].copy_from_slice(half);
+        }
+        Outcome::Full
+    }
+
     fn watch(&self, data: &[u8], offset: u64) {
         let durable = self.faults.durable.load(Ordering::SeqCst);
         for (index, block) in data.chunks(BLOCK).enumerate() {
-            if durable > 0 && block.len() == BLOCK && page::lsn(block).0 > durable {
+            if block.len() == BLOCK && page::lsn(block).0 > durable {
                 let text = format!(
                     "{:?} block {}: LSN {:?}, durable {durable}",
                     self.path,
@@ -137,16 +150,7 @@ impl Disk for MemoryDisk {
                 }
             }
         }
-        self.dawdle();
-        let mut bytes = self.bytes.lock();
-        let outcome = match bytes.get_mut(offset as usize..offset as usize + data.len()) {
-            Some(place) => {
-                place.copy_from_slice(data);
-                Outcome::Full
-            }
-            None => Outcome::Errno(28),
-        };
-        drop(bytes);
+        let outcome = self.put(data, offset);
         if self.watched {
             let mut busy = self.faults.busy.lock();
             for block in &blocks {
