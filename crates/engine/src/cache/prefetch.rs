@@ -13,7 +13,8 @@ use crate::files::iostat::Transfer;
 use crate::page::PageId;
 use crate::statistics::Statistic;
 use crate::{Context, Result};
-use io::{Action, Completion, Request};
+use io::{Action, Completion, Outcome, Request};
+use units::Nanos;
 use waits::Event;
 
 /// What came of asking for a frame.
@@ -108,70 +109,104 @@ impl BufferCache {
         arrived
     }
 
+    /// Keeps the queue full until all have been asked for. When that fails the queue is dropped, which waits for what is in
+    /// flight; the frames are freed.
     fn read_parallel(&self, site: &dyn Site, context: &Context, ids: &[PageId]) -> Result<()> {
         let mut queue = self.prefetch_pool.borrow(site, context.session)?;
-        for ids in ids.chunks(self.prefetch_pool.depth() as usize) {
-            self.read_batch(site, context, &mut queue, ids)?;
+        let mut flight = Flight::new(queue.queue.depth());
+        let (mut ids_left, mut arrived) = (ids, Ok(()));
+        let files = ids.chunk_by(|a, b| a.file == b.file).count() as u64;
+        let wait = context.slot.enter(Event::DbFileParallelRead, files, ids.len() as u64, ids.len() as u64);
+        let mut done = Vec::with_capacity(queue.queue.depth() as usize);
+        loop {
+            self.stage_reads(site, context, &mut queue, &mut flight, &mut ids_left);
+            let count = flight.count();
+            if count == 0 {
+                break;
+            }
+            // Woken for several at once: waking up costs more than what the first of them could do meanwhile.
+            let min = if ids_left.is_empty() { count / 2 } else { count / 4 };
+            queue.queue.submit_and_reap(min.max(1), &mut done)?;
+            let now = site.environment().clock.now();
+            for Completion { slot, outcome } in done.drain(..) {
+                let (page, began) = flight.land(slot);
+                let result = self.land(context, &queue, slot, page, outcome, now - began);
+                arrived = arrived.and(result);
+            }
         }
+        drop(wait);
         self.prefetch_pool.give_back(queue);
-        Ok(())
+        arrived
     }
 
-    /// One batch of at most the queue's depth. When it fails the queue is dropped by the caller, which waits for what is in
-    /// flight; the frames are freed.
-    fn read_batch(
+    /// Asks for as many of the next pages as there are free slots.
+    fn stage_reads(
         &self,
         site: &dyn Site,
         context: &Context,
         queue: &mut FileQueue,
-        ids: &[PageId],
-    ) -> Result<()> {
-        let mut pages: Vec<Option<PageWrite>> = Vec::with_capacity(ids.len());
-        for id in ids {
+        flight: &mut Flight,
+        ids: &mut &[PageId],
+    ) {
+        let began = site.environment().clock.now();
+        while let (Some(slot), Some((id, rest))) = (flight.free.last().copied(), ids.split_first()) {
+            *ids = rest;
             let page = match self.reserve(site, context, *id) {
                 Reserved::Page(page) => page,
                 Reserved::Cached => continue,
-                Reserved::NoFrame => break,
+                Reserved::NoFrame => {
+                    *ids = &[];
+                    return;
+                }
             };
             let Some((file, _)) = queue.file(*id) else { continue };
-            let request = Request {
-                file,
-                offset: self.offset(*id),
-                bytes: self.block_bytes as u32,
-                action: Action::Read,
-            };
-            queue.queue.stage(pages.len() as u32, request);
-            pages.push(Some(page));
+            let (offset, bytes) = (self.offset(*id), self.block_bytes as u32);
+            queue.queue.stage(slot, Request { file, offset, bytes, action: Action::Read });
+            flight.free.pop();
+            flight.pages[slot as usize] = Some((page, began));
         }
-        let count = pages.len() as u64;
-        let mut files: Vec<u16> = pages.iter().flatten().map(|page| page.id().file).collect();
-        files.dedup();
-        let clock = &site.environment().clock;
-        let begun = clock.now();
-        let wait = context.slot.enter(Event::DbFileParallelRead, files.len() as u64, count, count);
-        let mut done = Vec::with_capacity(pages.len());
-        let mut arrived = Ok(());
-        queue.queue.submit()?;
-        while queue.queue.in_flight() > 0 {
-            queue.queue.reap(1, &mut done)?;
-            let took = clock.now() - begun;
-            for Completion { slot, outcome } in done.drain(..) {
-                let Some(mut page) = pages[slot as usize].take() else { continue };
-                let id = page.id();
-                let Some((_, file)) = queue.file(id) else { continue };
-                let bytes = queue.queue.buffer(slot);
-                let read = check(file, "read", self.offset(id), bytes.len(), outcome);
-                arrived = arrived.and(read.and_then(|()| verify(file, id, bytes)).map(|()| {
-                    file.statistics.note(Transfer::ReadAsync, bytes.len() as u64, took);
-                    page.bytes_mut().copy_from_slice(bytes);
-                    self.content_arrived(&mut page, true);
-                }));
-                count_read(context, Statistic::PhysicalReadsCache, 1, bytes.len());
-            }
-        }
-        drop(wait);
-        context.count(Statistic::PhysicalReadsCachePrefetch, count);
-        arrived
+    }
+
+    fn land(
+        &self,
+        context: &Context,
+        queue: &FileQueue,
+        slot: u32,
+        mut page: PageWrite,
+        outcome: Outcome,
+        took: Nanos,
+    ) -> Result<()> {
+        let (id, bytes) = (page.id(), queue.queue.buffer(slot));
+        let (_, file) = queue.file(id).expect("looked up before it was asked for");
+        check(file, "read", self.offset(id), bytes.len(), outcome)?;
+        file.statistics.note(Transfer::ReadAsync, bytes.len() as u64, took);
+        count_read(context, Statistic::PhysicalReadsCache, 1, bytes.len());
+        context.count(Statistic::PhysicalReadsCachePrefetch, 1);
+        verify(file, id, bytes)?;
+        page.bytes_mut().copy_from_slice(bytes);
+        self.content_arrived(&mut page, true);
+        Ok(())
+    }
+}
+
+/// Reads that are under way: for each slot of the queue the frame that waits for it, and since when.
+struct Flight {
+    pages: Vec<Option<(PageWrite, Nanos)>>,
+    free: Vec<u32>,
+}
+
+impl Flight {
+    fn new(depth: u32) -> Self {
+        Self { pages: (0..depth).map(|_| None).collect(), free: (0..depth).rev().collect() }
+    }
+
+    fn count(&self) -> u32 {
+        (self.pages.len() - self.free.len()) as u32
+    }
+
+    fn land(&mut self, slot: u32) -> (PageWrite, Nanos) {
+        self.free.push(slot);
+        self.pages[slot as usize].take().expect("a request of ours")
     }
 }
 
