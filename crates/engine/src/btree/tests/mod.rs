@@ -56,6 +56,8 @@ struct Store {
     next_block: AtomicU64,
     lsn: AtomicU64,
     log: Option<Mutex<Vec<Record>>>,
+    /// What the log had made of the pages when it was last looked at.
+    replica: Mutex<BTreeMap<PageId, Vec<u8>>>,
     /// Calls that may fail until one does; negative is never.
     fail_in: AtomicI64,
     reads: AtomicU64,
@@ -72,6 +74,7 @@ impl Store {
             next_block: AtomicU64::new(u64::from(HEADER.block) + 1),
             lsn: AtomicU64::new(1),
             log: log.then(Mutex::default),
+            replica: Mutex::default(),
             fail_in: AtomicI64::new(-1),
             reads: AtomicU64::new(0),
             undo: Mutex::default(),
@@ -95,18 +98,17 @@ impl Store {
         self.frames.lock().get(&id).unwrap_or_else(|| panic!("{id} was never formatted")).clone()
     }
 
-    /// All pages as the log makes them.
-    fn replayed(&self) -> BTreeMap<PageId, Vec<u8>> {
-        let mut pages: BTreeMap<PageId, Vec<u8>> = BTreeMap::new();
-        for (id, change) in self.log.as_ref().expect("a log").lock().iter().flatten() {
-            let page = pages.entry(*id).or_insert_with(|| vec![0; self.page_bytes]);
+    /// Plays what is new in the log back.
+    fn replay(&self, log: &Mutex<Vec<Record>>) {
+        let mut pages = self.replica.lock();
+        for (id, change) in log.lock().drain(..).flatten() {
+            let page = pages.entry(id).or_insert_with(|| vec![0; self.page_bytes]);
             match change {
-                Change::Format(kind) => page::format(page, *id, *kind, OBJECT),
-                Change::Write(at, data) => page[*at..at + data.len()].copy_from_slice(data),
-                Change::Move(from, to) => page.copy_within(from.clone(), *to),
+                Change::Format(kind) => page::format(page, id, kind, OBJECT),
+                Change::Write(at, data) => page[at..at + data.len()].copy_from_slice(&data),
+                Change::Move(from, to) => page.copy_within(from, to),
             }
         }
-        pages
     }
 
     /// The tree is sound, its redo makes the same pages, and every page in use belongs to it.
@@ -115,12 +117,11 @@ impl Store {
         assert_eq!(structure.problems, Vec::<String>::new());
         let pages = structure.branches + structure.leaves;
         assert_eq!(pages, self.in_use.lock().len() as u64, "pages were lost");
-        if self.log.is_some() {
-            let replayed = self.replayed();
+        if let Some(log) = &self.log {
+            self.replay(log);
+            let replica = self.replica.lock();
             for id in &*self.in_use.lock() {
-                let frame = self.frame(*id);
-                let page = frame.read();
-                assert_eq!(page[24..], replayed[id][24..], "{id}");
+                assert_eq!(self.frame(*id).read()[24..], replica[id][24..], "{id}");
             }
         }
         structure
