@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     let rows = number("rows", if measured { 50_000 } else { 2_000 });
     let folder = tempfile::tempdir().expect("a folder for the database");
     let instance = open(folder.path(), rows as u64);
-    let sides: [(&str, Option<f64>, &dyn Fn(&mut Bench) -> f64); 8] = [
+    let sides: [Side<'_>; 8] = [
         ("insert, 1,000 bytes", Some(INSERT_NS_MAX), &|bench| bench.insert()),
         ("insert, many at once, each", None, &|bench| bench.insert_many()),
         ("begin, insert, commit (not waited for)", None, &|bench| bench.transactions()),
@@ -71,6 +71,9 @@ fn main() -> ExitCode {
     if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
+/// Name, goal, and what it takes.
+type Side<'a> = (&'a str, Option<f64>, &'a dyn Fn(&mut Bench) -> f64);
+
 fn open(folder: &Path, rows: u64) -> Instance {
     const MIB: u64 = 1 << 20;
     let mut config = InstanceConfig::new(folder)
@@ -83,7 +86,7 @@ fn open(folder: &Path, rows: u64) -> Instance {
     config.undo_bytes = 64 * MIB;
     config.redo_bytes = 256 * MIB;
     let environment = Environment {
-        storage: Arc::new(RealStorage::default()),
+        storage: Arc::new(RealStorage),
         clock: Clock::Real,
         background: Background::Threads,
         seed: Seed(1),

@@ -31,7 +31,7 @@ pub use page::{ROW_HEADER_BYTES, RowHeader};
 pub use read::{Newest, get, newest};
 pub use scan::{count_cached, count_in_page, rows_cached, rows_in_page};
 
-pub(crate) use purge::{purge_deleted, purge_updated};
+pub(crate) use purge::{KeyHistory, purge_deleted, purge_updated};
 pub(crate) use take_back::take_back;
 pub(crate) use target::{Claims, InsertPages};
 

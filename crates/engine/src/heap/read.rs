@@ -26,10 +26,6 @@ impl Version {
         self.header.is(DELETED)
     }
 
-    pub fn is_first(&self) -> bool {
-        self.header.is(FIRST)
-    }
-
     /// Whether the change with this undo record made it.
     pub fn is_made_by(&self, xid: Xid, record: UndoPtr) -> bool {
         self.header.xid == xid && !self.header.is(FIRST) && self.header.undo == record.0

@@ -20,11 +20,12 @@ use super::segment::UndoSegment;
 use super::table::Ended;
 use super::undo_page::{self, RECORDS_AT};
 use super::{Transactions, UndoPtr, decode_record};
+use crate::heap::{self, KeyHistory};
 use crate::instance::Core;
 use crate::page::PageId;
 use crate::space::Segment;
 use crate::value::RowId;
-use crate::{Context, EngineError, Result, heap};
+use crate::{Context, EngineError, Result};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -82,6 +83,7 @@ impl Drop for Marked<'_> {
 #[derive(Default)]
 pub(super) struct Purge {
     job: Option<Job>,
+    history: KeyHistory,
     /// What was last in the way of smon.
     trouble: String,
 }
@@ -147,14 +149,15 @@ impl Transactions {
     /// What storage says; it is tried again with the next step.
     pub fn purge_step(&self, core: &Core, context: &Context) -> Result<bool> {
         let mut purge = self.purge.lock();
+        let Purge { job: current, history, .. } = &mut *purge;
         let mut left = RECORDS_PER_STEP;
         while left > 0 {
-            if purge.job.is_none() {
-                purge.job = self.next_job();
+            if current.is_none() {
+                *current = self.next_job();
             }
-            let Some(job) = &mut purge.job else { break };
+            let Some(job) = current else { break };
             while left > 0 && job.at.is_some() {
-                if let Looked::Deferred = look_at_page(core, context, job, &mut left)? {
+                if let Looked::Deferred = look_at_page(core, context, job, history, &mut left)? {
                     return Ok(left < RECORDS_PER_STEP);
                 }
             }
@@ -164,7 +167,7 @@ impl Transactions {
                 let mut table = self.shared.table();
                 // After a restart come those first of which only pages are left, and which the horizon is beyond.
                 table.horizon = table.horizon.max(job.end);
-                purge.job = None;
+                *current = None;
             }
         }
         Ok(left < RECORDS_PER_STEP)
@@ -192,7 +195,13 @@ fn finish(core: &Core, context: &Context, job: &Job) -> Result<()> {
 }
 
 /// Looks at the job's records in one page.
-fn look_at_page(core: &Core, context: &Context, job: &mut Job, left: &mut usize) -> Result<Looked> {
+fn look_at_page(
+    core: &Core,
+    context: &Context,
+    job: &mut Job,
+    history: &mut KeyHistory,
+    left: &mut usize,
+) -> Result<Looked> {
     let at = job.at.expect("a job with records to look at");
     // A copy: what the records of an ended transaction say never changes, and a latch here would be held for long.
     let page = core.cache.read(core, context, at.page())?.to_vec();
@@ -208,7 +217,7 @@ fn look_at_page(core: &Core, context: &Context, job: &mut Job, left: &mut usize)
         }
         if !head.undone && super::record::needs_purge(&page[offset..]) {
             let (head, undo) = decode_record(core, record, &page[offset..offset + head.length])?;
-            if !purge_one(core, context, record, &head, &undo)? {
+            if !purge_one(core, context, history, record, &head, &undo)? {
                 return Ok(Looked::Deferred);
             }
         }
@@ -225,6 +234,7 @@ fn look_at_page(core: &Core, context: &Context, job: &mut Job, left: &mut usize)
 fn purge_one(
     core: &Core,
     context: &Context,
+    history: &mut KeyHistory,
     at: UndoPtr,
     head: &super::RecordHead,
     undo: &Undo<'_>,
@@ -239,7 +249,7 @@ fn purge_one(
         Undo::Update { object, row, keys: true, .. } => match core.space.purgeable(object) {
             Some(table) if !table.indexes.is_empty() => {
                 let _mark = core.transactions.purge_mark.set(row);
-                heap::purge_updated(core, context, &table, row, head.xid, at)
+                heap::purge_updated(core, context, history, &table, row, (head.xid, at))
             }
             _ => Ok(true),
         },

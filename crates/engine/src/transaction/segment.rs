@@ -18,6 +18,7 @@ use crate::space::Segment;
 use crate::{Context, EngineError, Result};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const _: () = assert!(SEGMENTS as usize <= undo_page::SEGMENTS_MAX);
 
@@ -42,6 +43,8 @@ pub(crate) struct UndoSegment {
     pub(super) header: PageId,
     slots: u16,
     page_bytes: usize,
+    /// How many transactions had ended when the last one of this segment had: a view that noted fewer may need its undo.
+    last_ended: AtomicU64,
     /// Guards the free list; has a page that the space gave and that is not noted in the header yet.
     list: Mutex<Option<PageId>>,
 }
@@ -60,6 +63,7 @@ impl UndoSegment {
             header: Self::header_of(&segment),
             slots: undo_page::slots(page),
             page_bytes: page.len(),
+            last_ended: AtomicU64::new(0),
             list: Mutex::new(None),
         }
     }
@@ -76,6 +80,11 @@ impl UndoSegment {
 
     pub fn slots(&self) -> u16 {
         self.slots
+    }
+
+    /// A transaction of the segment has ended; so many have now.
+    pub(super) fn note_end(&self, count: u64) {
+        self.last_ended.store(count, Ordering::Relaxed);
     }
 
     pub fn page_bytes(&self) -> usize {
@@ -269,7 +278,14 @@ impl Transactions {
         let first = change.page(headers[0])?;
         undo_page::set_segments(&mut Latched::new(&mut change, first), &headers);
         change.finish();
-        self.attach(core, context, tablespace)
+        self.attach(core, context, tablespace).inspect_err(|_| self.forget(tablespace))
+    }
+
+    /// The segments of a tablespace are no longer there.
+    fn forget(&self, tablespace: u16) {
+        let mut table = self.shared.table();
+        table.streams.segments.retain(|slots| slots.segment.tablespace() != tablespace);
+        table.streams.idle.retain(|stream| stream.segment().tablespace() != tablespace);
     }
 
     /// Makes a fresh segment an undo segment.
@@ -313,18 +329,16 @@ impl Transactions {
         // Held meanwhile, so that what purge takes in hand is seen here or there.
         let purge = self.purge.lock();
         let table = self.shared.table();
-        let numbers: Vec<u32> = table
-            .streams
-            .segments
-            .iter()
-            .filter(|s| of_it(&s.segment))
-            .map(|s| s.segment.number.into())
-            .collect();
+        let segments =
+            || table.streams.segments.iter().map(|slots| &slots.segment).filter(|segment| of_it(segment));
+        let is_in = |slot: u32| segments().any(|segment| u32::from(segment.number) == slot >> 16);
+        let oldest_view = table.oldest_view();
         table.streams.current == tablespace
             || purge.is_busy_with(of_it)
-            || table.active.iter().any(|active| numbers.contains(&(active.slot >> 16)))
+            || table.active.iter().any(|active| is_in(active.slot))
             || table.history.values().any(|ended| of_it(&ended.segment))
-            || table.dead.iter().any(|dead| of_it(dead.stream().segment()))
+            // Also of those that purge has nothing to do about.
+            || segments().any(|segment| segment.last_ended.load(Ordering::Relaxed) > oldest_view)
     }
 
     /// Lets an undo tablespace go that is no longer needed; its segments may then be dropped.
@@ -347,9 +361,7 @@ impl Transactions {
         if let Some(segment) = kept.iter().find(|segment| segment.tablespace() != tablespace) {
             segment.note_floors(core, context, xid_floor, horizon)?;
         }
-        let mut table = self.shared.table();
-        table.streams.segments.retain(|slots| slots.segment.tablespace() != tablespace);
-        table.streams.idle.retain(|stream| stream.segment().tablespace() != tablespace);
+        self.forget(tablespace);
         Ok(())
     }
 

@@ -82,7 +82,10 @@ impl Shared {
             table.history.insert(end, ended);
         }
         table.ended += 1;
-        table.streams.idle.extend(stream);
+        if let Some(stream) = stream {
+            stream.segment().note_end(table.ended);
+            table.streams.idle.push(stream);
+        }
         self.publish(&table);
         drop(table);
         if let Some(waiters) = active.waiters {
@@ -234,10 +237,15 @@ impl Table {
         }
     }
 
+    /// What the oldest open view noted: how many transactions had ended then. Now, when none is open.
+    pub(super) fn oldest_view(&self) -> u64 {
+        self.views.first_key_value().map_or(self.ended, |(ended, _)| *ended)
+    }
+
     /// The next transaction to purge, in the order of end numbers, when no view may need it any more.
     pub(super) fn next_purgeable(&mut self) -> Option<(u64, Ended)> {
         let (&end, first) = self.history.first_key_value()?;
-        let seen_by_all = first.count < *self.views.first_key_value().map_or(&self.ended, |(ended, _)| ended);
+        let seen_by_all = first.count < self.oldest_view();
         // One with a smaller number that is about to end must be purged before.
         let turn = self.active.iter().all(|active| active.end.is_none_or(|number| number > end));
         if seen_by_all && turn { self.history.pop_first() } else { None }

@@ -338,8 +338,7 @@ impl Model {
         outcome(&session.core().transactions.purge_step(session.core(), session.context())).map(|_| ())
     }
 
-    fn step(&mut self, may_check: bool) -> std::result::Result<(), Failed> {
-        let who = self.below(self.clients.len());
+    fn step(&mut self, who: usize, may_check: bool) -> std::result::Result<(), Failed> {
         match self.below(40) {
             0..10 => self.insert(who),
             10..19 => self.change(who, false),
@@ -365,18 +364,57 @@ fn end_statement(client: &mut Client) {
     }
 }
 
+impl Model {
+    /// A read failed, and the instance lives: the call, or the whole transaction, was undone, now or in the background.
+    fn survive(&mut self, who: usize, world: &World) {
+        world.storage.heal();
+        let client = &mut self.clients[who];
+        end_statement(client);
+        // A savepoint that could not be gone back to leaves nothing that could be committed.
+        client.session.rollback().unwrap();
+        client.savepoints.clear();
+        client.changes = Changes::default();
+        let core = client.session.core().clone();
+        while core.transactions.monitor_step(&core, client.session.context()).unwrap() {}
+    }
+}
+
+/// What the storage does in a life.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Weather {
+    Calm,
+    /// Now and then a read fails.
+    Gusts,
+    /// From some call on nothing works any more.
+    Storm,
+}
+
 /// One life of an instance, ended by the power. Returns what must be there afterwards, and what may be there instead.
 fn live(world: &World, rng: &mut Rng, committed: Rows, steps: u64) -> (Rows, Option<Rows>) {
     let mut model = Model::new(world, Rng::new(Seed(rng.next_u64())), committed);
-    let storm = rng.below(3) > 0;
+    let weather = [Weather::Calm, Weather::Gusts, Weather::Storm, Weather::Storm][rng.below(4) as usize];
     for step in 0..steps {
-        if storm && step == steps / 2 {
-            // From some call on nothing works any more.
-            let nth = 1 + rng.below(60);
-            let trouble = Trouble::Errno(5);
-            world.storage.inject(Fault { on: Call::Any, nth, for_ever: true, trouble });
+        let trouble = Trouble::Errno(5);
+        match weather {
+            Weather::Storm if step == steps / 2 => {
+                let nth = 1 + rng.below(60);
+                world.storage.inject(Fault { on: Call::Any, nth, for_ever: true, trouble });
+            }
+            Weather::Gusts if step % 8 == 0 => {
+                // So that there is something to read.
+                world.flush_cache();
+                let nth = 1 + rng.below(20);
+                world.storage.inject(Fault { on: Call::Read, nth, for_ever: false, trouble });
+            }
+            _ => {}
         }
-        if let Err(failed) = model.step(!storm || step < steps / 2) {
+        let quiet = weather == Weather::Calm || (weather == Weather::Storm && step < steps / 2);
+        let who = model.below(model.clients.len());
+        if let Err(failed) = model.step(who, quiet) {
+            if world.instance().crashed().is_none() && weather == Weather::Gusts {
+                model.survive(who, world);
+                continue;
+            }
             world.cut_power();
             let alternative = failed.in_doubt.map(|changes| {
                 let mut rows = model.committed.clone();
@@ -385,6 +423,10 @@ fn live(world: &World, rng: &mut Rng, committed: Rows, steps: u64) -> (Rows, Opt
             });
             return (model.committed, alternative);
         }
+    }
+    if weather == Weather::Gusts {
+        world.storage.heal();
+        (0..model.clients.len()).for_each(|who| model.check(who));
     }
     world.cut_power();
     (model.committed, None)

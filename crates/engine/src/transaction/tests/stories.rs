@@ -1,7 +1,12 @@
 //! Transactions told one by one.
 
 use super::world::{Rows, World, check_session, config, row, scan, table};
+use crate::files::admin::FileSpec;
+use crate::session::{AlterSystem, Session};
+use crate::statistics::Statistic;
+use crate::transaction::undo_page::UndoHeader;
 use crate::{EngineError, Value};
+use io::sim::{Call, Fault, Trouble};
 use units::Seed;
 
 fn committed(world: &World) -> Rows {
@@ -200,6 +205,15 @@ fn a_full_undo_tablespace_is_an_error_that_goes_away() {
     world.storage.set_capacity(None);
 }
 
+fn undo_pages_taken(session: &Session) -> u32 {
+    let core = session.core();
+    let table = core.transactions.shared.table();
+    let all: Vec<_> = table.streams.segments.iter().map(|slots| slots.segment.clone()).collect();
+    drop(table);
+    let header = |page| UndoHeader::read(&core.cache.read(&**core, session.context(), page).unwrap());
+    all.iter().map(|segment| header(segment.header).taken).sum()
+}
+
 #[test]
 fn small_transactions_need_no_new_undo_pages() {
     let world = World::new(config(2048));
@@ -207,28 +221,139 @@ fn small_transactions_need_no_new_undo_pages() {
     let t = table(&a);
     let at = a.insert(&t, &row(1, 1, "x")).unwrap();
     a.commit().unwrap();
-    let core = a.core().clone();
-    let blocks = || {
-        let table = core.transactions.shared.table();
-        let all: Vec<_> = table.streams.segments.iter().map(|slots| slots.segment.clone()).collect();
-        drop(table);
-        let header = |page| UndoHeader::read(&core.cache.read(&core, a_context(&world), page).unwrap());
-        all.iter().map(|segment| header(segment.header).taken).sum::<u32>()
+    let mut run = |count: i64| {
+        for n in 0..count {
+            a.update(&t, at, &row(1, n % 5, "y")).unwrap();
+            a.commit().unwrap();
+            let core = a.core().clone();
+            core.transactions.monitor_step(&core, a.context()).unwrap();
+        }
+        undo_pages_taken(&a)
     };
-    fn a_context(world: &World) -> &crate::Context {
-        Box::leak(Box::new(world.session())).context()
-    }
-    use crate::transaction::undo_page::UndoHeader;
-    for n in 0..200 {
-        a.update(&t, at, &row(1, n % 5, "y")).unwrap();
+    let before = run(200);
+    assert_eq!(run(2000), before, "purged pages are used again");
+}
+
+#[test]
+fn a_row_that_changes_often_is_purged_in_reasonable_time() {
+    let world = World::new(config(8192));
+    let (mut a, mut reader) = (world.session(), world.session());
+    let t = table(&a);
+    let at = a.insert(&t, &row(1, 1, "x")).unwrap();
+    a.commit().unwrap();
+    // As long as somebody reads, nothing can be purged.
+    reader.begin_statement().unwrap();
+    check_session(&mut reader, &Rows::from([(at, row(1, 1, "x"))]));
+    for n in 0..3_000 {
+        a.update(&t, at, &row(1, n, "x")).unwrap();
         a.commit().unwrap();
-        core.transactions.monitor_step(&core, a.context()).unwrap();
     }
-    let before = blocks();
-    for n in 0..2000 {
-        a.update(&t, at, &row(1, n % 5, "z")).unwrap();
+    assert_eq!(scan(&mut reader), Rows::from([(at, row(1, 1, "x"))]));
+    reader.end_statement();
+    let steps = |session: &Session| session.context().counters.value(Statistic::ConsistentChanges);
+    let before = steps(&a);
+    let core = a.core().clone();
+    while core.transactions.purge_step(&core, a.context()).unwrap() {}
+    let walked = steps(&a) - before;
+    assert!(walked < 10_000, "{walked} versions for 3,000 records");
+    drop((a, reader));
+    world.drain_and_audit(&Rows::from([(at, row(1, 2_999, "x"))]));
+}
+
+#[test]
+fn new_transactions_go_to_the_new_undo_tablespace_and_the_old_one_can_go() {
+    let mut world = World::new(config(2048));
+    let set = AlterSystem::Set { name: "undo_tablespace".into(), value: "undo2".into(), scope: None };
+    let expected = {
+        let (mut a, mut b, mut reader, mut dba) =
+            (world.session(), world.session(), world.session(), world.session());
+        let t = table(&a);
+        let at = a.insert(&t, &row(1, 1, "old")).unwrap();
         a.commit().unwrap();
-        core.transactions.monitor_step(&core, a.context()).unwrap();
+        reader.begin_statement().unwrap();
+        a.update(&t, at, &row(1, 1, "new")).unwrap();
+        let spec =
+            FileSpec { path: "/db/undo2.dbf".into(), bytes: 512 << 10, next_bytes: 0, max_bytes: u64::MAX };
+        dba.create_undo_tablespace("undo2", &[spec]).unwrap();
+        dba.alter_system(&set).unwrap();
+        let other = b.insert(&t, &row(2, 2, "in the new one")).unwrap();
+        b.commit().unwrap();
+        let mut refused = || {
+            let core = dba.core().clone();
+            while core.transactions.monitor_step(&core, dba.context()).unwrap() {}
+            let dropped = dba.drop_tablespace("undo", false);
+            assert!(matches!(dropped, Err(EngineError::Invalid(_))), "{dropped:?}");
+        };
+        // Somebody writes there; then somebody reads what is only there.
+        refused();
+        a.commit().unwrap();
+        refused();
+        check_session(&mut reader, &Rows::from([(at, row(1, 1, "old"))]));
+        reader.end_statement();
+        let core = dba.core().clone();
+        while core.transactions.monitor_step(&core, dba.context()).unwrap() {}
+        dba.drop_tablespace("undo", false).unwrap();
+        b.update(&t, at, &row(1, 5, "after")).unwrap();
+        b.commit().unwrap();
+        a.update(&t, at, &row(1, 6, "not committed")).unwrap();
+        world.cut_power();
+        Rows::from([(at, row(1, 5, "after")), (other, row(2, 2, "in the new one"))])
+    };
+    world.restart(Seed(5));
+    world.drain_and_audit(&expected);
+}
+
+#[test]
+fn recovery_that_is_cut_off_at_any_moment_goes_on_from_there() {
+    let mut world = World::new(config(2048).with("log_buffer", "64k"));
+    let expected = {
+        let (mut a, mut b) = (world.session(), world.session());
+        let t = table(&a);
+        let mut expected = Rows::new();
+        for n in 0..150 {
+            expected.insert(a.insert(&t, &row(n, n, "kept")).unwrap(), row(n, n, "kept"));
+        }
+        a.commit().unwrap();
+        for (n, at) in expected.keys().enumerate() {
+            match n % 3 {
+                0 => a.delete(&t, *at).unwrap(),
+                _ => a.update(&t, *at, &row(1000 + n as i64, 3, &"moves away".repeat(60))).unwrap(),
+            }
+            a.insert(&t, &row(2000 + n as i64, 1, "lost")).unwrap();
+        }
+        // Makes the redo of all that durable.
+        let at = b.insert(&t, &row(999, 9, "b")).unwrap();
+        b.commit().unwrap();
+        expected.insert(at, row(999, 9, "b"));
+        world.cut_power();
+        expected
+    };
+    world.close();
+    world.storage.heal();
+    world.storage.crash(Seed(1));
+    let mut cuts = 0;
+    let mut nth = 1;
+    loop {
+        let trouble = Trouble::Errno(5);
+        world.storage.inject(Fault { on: Call::Any, nth, for_ever: true, trouble });
+        let opened = world.try_open();
+        let whole = opened.is_ok();
+        if whole {
+            world.cut_power();
+        }
+        world.close();
+        world.storage.heal();
+        world.storage.crash(Seed(nth));
+        if whole {
+            break;
+        }
+        cuts += 1;
+        nth += 1 + nth / 10;
     }
-    assert_eq!(blocks(), before, "purged pages are used again");
+    assert!(cuts > 30, "{cuts}");
+    world.open();
+    // What earlier attempts had taken back, and made durable, was not done again.
+    let applied = world.instance().core.statistics.value(Statistic::RollbackUndoRecordsApplied);
+    assert!(applied < 900, "{applied} of about 900 records");
+    world.drain_and_audit(&expected);
 }

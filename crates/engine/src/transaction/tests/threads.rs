@@ -31,7 +31,7 @@ fn number(value: &Value) -> i64 {
 fn transfer(session: &mut Session, rng: &mut Rng) -> Result<()> {
     let t = table(session);
     let index = &t.indexes[0];
-    let mut account = |session: &mut Session, rng: &mut Rng| -> Result<Option<(RowId, Vec<Value>)>> {
+    let account = |session: &mut Session, rng: &mut Rng| -> Result<Option<(RowId, Vec<Value>)>> {
         let id = Value::Integer(rng.below(ACCOUNTS as u64) as i64);
         let found = session.lookup(index, &[id])?;
         let Some((at, _)) = found.into_iter().next() else { return Ok(None) };

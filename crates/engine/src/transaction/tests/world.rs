@@ -5,8 +5,8 @@ use crate::context::Environment;
 use crate::instance::{Instance, InstanceConfig};
 use crate::session::Session;
 use crate::space::{Column, ColumnKind, IndexDef, Table, TableDef};
-use crate::testing;
 use crate::value::{Row, RowId, Value};
+use crate::{Result, testing};
 use io::sim::SimStorage;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -90,15 +90,29 @@ impl World {
 
     /// Opens the database again, after its instance has been dropped or has died.
     pub fn open(&mut self) {
+        self.try_open().unwrap();
+    }
+
+    pub fn try_open(&mut self) -> Result<()> {
+        self.close();
+        self.instance = Some(Instance::open(self.environment.clone(), self.config.clone())?);
+        Ok(())
+    }
+
+    /// The instance is dropped, wherever it is.
+    pub fn close(&mut self) {
         drop(self.instance.take());
-        let opened = Instance::open(self.environment.clone(), self.config.clone());
-        self.instance = Some(opened.unwrap());
     }
 
     pub fn shut_down(&mut self) {
         let instance = self.instance.take().expect("open");
         instance.shutdown(crate::instance::Shutdown::Immediate).unwrap();
         self.open();
+    }
+
+    pub fn flush_cache(&self) {
+        let session = self.session();
+        session.core().cache.flush(&**session.core(), session.context()).unwrap();
     }
 
     /// All ways to look at the table show the same: these rows.
