@@ -236,6 +236,7 @@ fn next_target(
         target::is_fresh(transaction, target);
     }
     attempt.places.target = if target.fresh { None } else { Some(target.page) };
+    attempt.places.fresh = target.fresh;
     Ok(target)
 }
 

@@ -18,7 +18,8 @@ use layout::{Plan, RUNS_MAX};
 /// Inserts rows, as many in one change as fit a page. `inserted` is told each row's address, in order.
 ///
 /// # Errors
-/// [`crate::EngineError::RowTooLong`], [`crate::EngineError::TablespaceFull`], what storage says. Rows told to `inserted` are there.
+/// [`crate::EngineError::RowTooLong`], [`crate::EngineError::TablespaceFull`], what storage says. Rows told to
+/// `inserted` are there.
 pub fn insert(
     core: &Core,
     context: &Context,

@@ -1,8 +1,8 @@
 //! Latching a row for a change, when nobody else holds it.
 //!
 //! Pages are latched by address. Which ones a row needs (its own, the one its content has moved to, the one it is about to
-//! move to) is only known when it was looked at; so a look that finds a page missing is given up, unedited, and made again with that
-//! page.
+//! move to) is only known when it was looked at; so a look that finds a page missing is given up, unedited, and made
+//! again with that page.
 
 use super::page::{self, DELETED, FORWARD, Forward, MIGRATED_BYTES, OF_VERSION, ROW_HEADER_BYTES, RowHeader};
 use super::{Locator, damaged, malformed, no_such_row};
@@ -23,6 +23,8 @@ pub(super) struct Places {
     pub remote: Option<PageId>,
     /// Where its content is about to move to.
     pub target: Option<PageId>,
+    /// Its content is about to move to a page that is still to be formatted.
+    pub fresh: bool,
 }
 
 /// Those pages, latched.
@@ -35,17 +37,19 @@ pub(super) struct Handles {
 
 impl Places {
     pub fn of(row: RowId) -> Self {
-        Self { home: row.page, remote: None, target: None }
+        Self { home: row.page, remote: None, target: None, fresh: false }
     }
 
-    /// Most pages that a change of one row has.
-    pub const MAX: usize = 3;
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        1 + [self.remote.is_some(), self.target.is_some(), self.fresh].into_iter().filter(|is| *is).count()
+    }
 
     /// Latches them in the order of their addresses.
     pub fn latch(&self, change: &mut Change<'_>) -> Result<Handles> {
         let mut ids = [Some(self.home), self.remote, self.target];
         ids.sort_unstable();
-        let mut handles = [None; Self::MAX];
+        let mut handles = [None; 3];
         for (handle, id) in handles.iter_mut().zip(ids) {
             *handle = match id {
                 Some(id) => Some(change.page(id)?),
@@ -136,7 +140,8 @@ pub(super) struct RowChange<'a> {
 }
 
 impl<'a> RowChange<'a> {
-    /// Latches the row, waiting for whoever else holds it. The row is there, not marked as deleted, and locked by nobody else.
+    /// Latches the row, waiting for whoever else holds it. The row is there, not marked as deleted, and locked by
+    /// nobody else.
     ///
     /// # Errors
     /// [`EngineError::NoSuchRow`], [`EngineError::Deadlock`], [`EngineError::RowLocked`], what storage says.
@@ -145,7 +150,7 @@ impl<'a> RowChange<'a> {
         let page_bytes = transaction.stream().segment().page_bytes();
         loop {
             transaction.reserve(self.core, self.context, self.undo_bytes)?;
-            let pages = Places::MAX + 1 + Transaction::CHANGE_PAGES;
+            let pages = self.places.count() + Transaction::CHANGE_PAGES;
             // What undo turns out to need may be more than was asked for, as long as the undo page has it.
             let bytes = self.edit_bytes + Transaction::change_bytes(page_bytes);
             let mut change = Change::begin(self.core, self.context, pages, bytes)?;

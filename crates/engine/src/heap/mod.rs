@@ -50,8 +50,8 @@ pub struct Locator<'a> {
     /// The view in which the caller found the row: should somebody have changed it since,
     /// [`EngineError::NoSuchRow`] says so instead of overwriting what the caller never saw.
     pub seen_by: Option<&'a ReadView>,
-    /// Columns that are part of an index, ascending. An update that leaves them as they are is nothing to purge. When none is given,
-    /// every update is taken to change them.
+    /// Columns that are part of an index, ascending. An update that leaves them as they are is nothing to purge. When
+    /// none is given, every update is taken to change them.
     pub keys: Option<&'a [usize]>,
     /// When another transaction holds the row: [`EngineError::RowLocked`] instead of waiting.
     pub nowait: bool,

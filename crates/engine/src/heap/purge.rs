@@ -19,8 +19,8 @@ fn keys(core: &Core, table: &Purgeable, row: RowId, version: &Version) -> Result
     keys.map_err(malformed(core, row))
 }
 
-/// Takes out the row that the undo record at `at` marked as deleted, if it is still there. First the entries, then the row: an
-/// entry never points to a slot that another row may have taken.
+/// Takes out the row that the undo record at `at` marked as deleted, if it is still there. First the entries, then the
+/// row: an entry never points to a slot that another row may have taken.
 pub(crate) fn purge_deleted(
     core: &Core,
     context: &Context,
@@ -52,8 +52,8 @@ struct Known {
     keys: Vec<Vec<u8>>,
 }
 
-/// The keys that rows have had, newest first, as far as purge has walked. A row that changes often is purged once for each change,
-/// and each time the walk begins at its newest version: without this, that would be quadratic in the changes.
+/// The keys that rows have had, newest first, as far as purge has walked. A row that changes often is purged once for
+/// each change, and each time the walk begins at its newest version: without this, that would be quadratic in the changes.
 #[derive(Default)]
 pub(crate) struct KeyHistory {
     rows: BTreeMap<RowId, Walked>,

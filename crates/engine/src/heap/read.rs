@@ -62,8 +62,8 @@ pub struct Newest {
     pub row: Option<Row>,
 }
 
-/// The newest version of a row; `None` when there is no such row (never was, or purged). Takes no lock and waits for nobody:
-/// what a unique check asks about the rows that an index names for a key.
+/// The newest version of a row; `None` when there is no such row (never was, or purged). Takes no lock and waits for
+/// nobody: what a unique check asks about the rows that an index names for a key.
 ///
 /// # Errors
 /// What storage says.

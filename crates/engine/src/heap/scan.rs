@@ -13,10 +13,10 @@ use crate::transaction::ReadView;
 use crate::value::{Row, RowId};
 use crate::{Context, Result};
 
-/// The rows of one page that the view sees, in slot order, for full scans. `page` is the page as it was read past the cache, or a
-/// copy (it may be older than the cache's, but has all that the view sees); never a page that the caller has latched, because
-/// the same page and others are read through the cache. A page that is not a heap page of `segment` (never used, or of another
-/// kind) has none. With `columns`, each row has just these values, in this order.
+/// The rows of one page that the view sees, in slot order, for full scans. `page` is the page as it was read past the
+/// cache, or a copy (it may be older than the cache's, but has all that the view sees); never a page that the caller
+/// has latched, because the same page and others are read through the cache. A page that is not a heap page of
+/// `segment` (never used, or of another kind) has none. With `columns`, each row has just these values, in this order.
 ///
 /// # Errors
 /// What storage says (undo and migrated rows are read through the cache).

@@ -98,8 +98,8 @@ fn note_free(core: &Core, object: u32, page: PageId, free: Option<usize>) {
     }
 }
 
-/// Takes a row out for good, with its content wherever it is, if it is still the one that is meant. `live`: it is not marked as
-/// deleted.
+/// Takes a row out for good, with its content wherever it is, if it is still the one that is meant. `live`: it is not
+/// marked as deleted.
 pub(super) fn remove_row(
     core: &Core,
     context: &Context,
@@ -110,7 +110,7 @@ pub(super) fn remove_row(
 ) -> Result<()> {
     let mut places = Places::of(row);
     loop {
-        let mut change = Change::begin(core, context, Places::MAX, 256)?;
+        let mut change = Change::begin(core, context, places.count(), 256)?;
         let handles = places.latch(&mut change)?;
         let found = match look(core, &change, handles, &mut places, object, row)? {
             Look::Row(found) if is_meant(&found) => found,
@@ -145,7 +145,7 @@ impl Restore<'_> {
         let page_bytes = core.cache.read(core, context, at.page())?.len();
         loop {
             let bytes = edit_bytes(page_bytes, page_bytes);
-            let mut change = Change::begin(core, context, Places::MAX + 1, bytes)?;
+            let mut change = Change::begin(core, context, places.count() + 1, bytes)?;
             let handles = places.latch(&mut change)?;
             let found = match look(core, &change, handles, &mut places, self.object, self.row)? {
                 Look::Row(found) => Some(found),

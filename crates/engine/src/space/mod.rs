@@ -255,6 +255,10 @@ impl Space {
     /// For an error's words.
     fn object_name(&self, object: u32) -> String {
         let named = self.catalog.name_of_segment(object);
-        named.unwrap_or_else(|| if object == 0 { "(new)".into() } else { object.to_string() })
+        named.unwrap_or_else(|| match object {
+            0 => "(new)".into(),
+            FIRST_UNDO_OBJECT.. => format!("undo segment {}", object & 0xff),
+            _ => object.to_string(),
+        })
     }
 }

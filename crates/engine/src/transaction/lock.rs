@@ -45,7 +45,8 @@ impl Transactions {
     /// Waits until `holder` has ended (`enq: TX - row lock contention`); at once when it has.
     ///
     /// # Errors
-    /// [`EngineError::Deadlock`]; with [`Background::Inline`] [`EngineError::RowLocked`] at once; [`EngineError::Crashed`], [`EngineError::ShuttingDown`].
+    /// [`EngineError::Deadlock`]; with [`Background::Inline`] [`EngineError::RowLocked`] at once;
+    /// [`EngineError::Crashed`], [`EngineError::ShuttingDown`].
     pub fn wait_for(&self, core: &Core, context: &Context, waiter: Xid, holder: Xid) -> Result<()> {
         let mut table = self.shared.table();
         let Some((blocker, slot)) = table.find(holder).map(|active| (active.session, active.slot)) else {

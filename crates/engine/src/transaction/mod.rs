@@ -11,11 +11,12 @@
 //!                                 id, slot:              slot says so, with             slot says so
 //!                                 memory only            the first undo record
 //! ```
-//! A commit is one small edit in the undo header, and waiting until that is durable. A crash leaves slots that say *active*:
-//! [`Transactions::open`] finds them, [`Transactions::recover`] rolls them back.
+//! A commit is one small edit in the undo header, and waiting until that is durable. A crash leaves slots that say
+//! *active*: [`Transactions::open`] finds them, [`Transactions::recover`] rolls them back.
 //!
-//! Where to look: `stream` (how a change carries an undo record), `record` and `undo_page` (what lies on disk), `table` (what is
-//! known in memory), `view`, `lock`, `rollback`, `recovery`, `purge`, `segment` (where undo pages come from).
+//! Where to look: `stream` (how a change carries an undo record), `record` and `undo_page` (what lies on disk),
+//! `table` (what is known in memory), `view`, `lock`, `rollback`, `recovery`, `purge`, `segment` (where undo pages
+//! come from).
 
 pub(crate) mod edit;
 mod lock;
@@ -60,7 +61,7 @@ impl Xid {
     pub const MASK: u64 = (1 << 48) - 1;
 }
 
-/// Where an undo record lies: page (48 bits: file 16, block 32) and byte offset in it (16 bits). 0 is none: the row was inserted.
+/// Where an undo record lies: page (48 bits: file 16, block 32) and byte offset in it (16 bits). 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UndoPtr(pub u64);
 
@@ -112,8 +113,8 @@ impl Transactions {
         })
     }
 
-    /// Begins one: draws its id and takes a slot in an undo segment of the current undo tablespace. Touches no page: the slot
-    /// is written with the first undo record.
+    /// Begins one: draws its id and takes a slot in an undo segment of the current undo tablespace. Touches no page:
+    /// the slot is written with the first undo record.
     ///
     /// # Errors
     /// [`EngineError::Invalid`] when there is no undo tablespace, or all its slots are taken.
@@ -135,8 +136,8 @@ impl Transactions {
     /// 3 before 2 would show others what a crash can still take away; `commit_wait = nowait` asks for just that.
     ///
     /// # Errors
-    /// As [`crate::redo::RedoLog::wait_durable`]: the commit may or may not be there after a restart. Any other error: it is rolled
-    /// back in the background.
+    /// As [`crate::redo::RedoLog::wait_durable`]: the commit may or may not be there after a restart. Any other error:
+    /// it is rolled back in the background.
     pub fn commit(&self, core: &Core, context: &Context, transaction: Transaction) -> Result<()> {
         if !transaction.has_begun() {
             self.leave(context, transaction, None);
@@ -202,14 +203,15 @@ impl Transactions {
         self.shared.table().dead.push(transaction);
     }
 
-    /// A view of this moment for a statement of `own`, which sees all its own work, later one included. Registered until dropped, so
-    /// that nothing it needs is purged.
+    /// A view of this moment for a statement of `own`, which sees all its own work, later one included. Registered
+    /// until dropped, so that nothing it needs is purged.
     pub fn view(&self, own: Xid) -> ReadViewGuard {
         self.view_before(own, u64::MAX)
     }
 
-    /// A view of this moment that does not see what `own` does from now on: what a statement reads that also writes, so that it
-    /// never meets its own rows. For a session whose transaction has not begun, [`Transactions::view`] of none does the same.
+    /// A view of this moment that does not see what `own` does from now on: what a statement reads that also writes,
+    /// so that it never meets its own rows. For a session whose transaction has not begun, [`Transactions::view`] of
+    /// none does the same.
     pub fn statement_view(&self, own: &Transaction) -> ReadViewGuard {
         self.view_before(own.xid, own.next_number())
     }
@@ -225,8 +227,8 @@ impl Transactions {
         self.shared.is_active(xid)
     }
 
-    /// To be called when the segment `object` was dropped or truncated, while nobody can write to it: sessions forget the pages
-    /// of it into which they insert.
+    /// To be called when the segment `object` was dropped or truncated, while nobody can write to it: sessions forget
+    /// the pages of it into which they insert.
     pub fn forget_insert_pages(&self, object: u32) {
         self.claims.forget(object);
     }

@@ -1,19 +1,19 @@
 //! Purge: what no view needs any more is taken out: deleted rows with their index entries, index entries of older versions,
 //! undo pages. A step of smon with bounded work; also whoever finds the undo tablespace full.
 //!
-//! Transactions are purged in the order of their end numbers (see `table`), each one's records in the order in which they were
-//! written; a row's versions thus go from old to new. A crash forgets how far purge came, up to what the undo headers note
-//! ([`UndoSegment::free_before`]): what is done again finds nothing to do.
+//! Transactions are purged in the order of their end numbers (see `table`), each one's records in the order in which
+//! they were written; a row's versions thus go from old to new. A crash forgets how far purge came, up to what the
+//! undo headers note ([`UndoSegment::free_before`]): what is done again finds nothing to do.
 //!
 //! **Why an index entry may go.** An update changed a row's key from `k` to another one. Once every view sees the update,
 //! the entry `(k, row)` is needed only if a newer version has the key `k` again.
-//! * A newer version of a transaction that has ended has it: the entry stays; when that version is superseded in turn, its own
-//!   undo record comes here.
+//! * A newer version of a transaction that has ended has it: the entry stays; when that version is superseded in turn,
+//!   its own undo record comes here.
 //! * Only a version of an unfinished transaction has it: if that commits, as above; if it rolls back, no record would
 //!   ever come here again. So purge waits until it has ended.
 //! * None has it: the entry goes. Nobody may meanwhile give the row the key `k` again and find "its" entry there: for
-//!   as long, [`PurgeMark`] holds off whoever wants to change this row. (Latching the heap page instead would be against the latch
-//!   order, index before heap.)
+//!   as long, [`PurgeMark`] holds off whoever wants to change this row. (Latching the heap page instead would be
+//!   against the latch order, index before heap.)
 
 use super::record::Undo;
 use super::segment::UndoSegment;
@@ -57,7 +57,8 @@ impl PurgeMark {
     }
 
     /// Whether the row must not be changed now; then [`PurgeMark::wait`], without a latch. To be asked with the row's page
-    /// latched: purge looks at the row after it has set the mark, so either it sees the change, or the changer sees the mark.
+    /// latched: purge looks at the row after it has set the mark, so either it sees the change, or the changer sees
+    /// the mark.
     #[inline]
     pub fn is_on(&self, row: RowId) -> bool {
         self.row.load(Ordering::SeqCst) == row.to_i64()
@@ -112,10 +113,11 @@ enum Looked {
 }
 
 impl Transactions {
-    /// What `smon` does for transactions, a bit at a time: rolls back what sessions had to give up, purges. Whether there was anything.
+    /// What `smon` does for transactions, a bit at a time: rolls back what sessions had to give up, purges. Whether
+    /// there was anything.
     ///
-    /// What storage refuses (an unreadable block, a full disk) is tried again later and told in the alert log: the database is
-    /// whole without it.
+    /// What storage refuses (an unreadable block, a full disk) is tried again later and told in the alert log: the
+    /// database is whole without it.
     ///
     /// # Errors
     /// [`EngineError::Crashed`].
@@ -187,7 +189,8 @@ impl Transactions {
     }
 }
 
-/// The transaction's records are done with; its pages but the last are free, and so are those of who ended before in the slot.
+/// The transaction's records are done with; its pages but the last are free, and so are those of who ended before in
+/// the slot.
 fn finish(core: &Core, context: &Context, job: &Job) -> Result<()> {
     let Ended { segment, slot, tail, .. } = &job.ended;
     segment.free_before(core, context, *slot, *tail, job.end)?;

@@ -33,12 +33,12 @@ struct Found {
 const SEARCH_BLOCKS: u32 = 1024;
 
 impl Transactions {
-    /// At open, after roll forward: reads the transaction tables of all undo tablespaces; what they show as active is active
-    /// from here on, so its rows are locked and no view sees them.
+    /// At open, after roll forward: reads the transaction tables of all undo tablespaces; what they show as active is
+    /// active from here on, so its rows are locked and no view sees them.
     ///
     /// # Errors
-    /// [`EngineError::NoSuch`] when the tablespace of `undo_tablespace` has no undo segments, [`EngineError::CorruptBlock`], what
-    /// storage says.
+    /// [`EngineError::NoSuch`] when the tablespace of `undo_tablespace` has no undo segments,
+    /// [`EngineError::CorruptBlock`], what storage says.
     pub fn open(&self, core: &Core, context: &Context) -> Result<()> {
         let content = core.control.content();
         for tablespace in content.tablespaces.iter().filter(|t| t.kind == TablespaceKind::Undo) {

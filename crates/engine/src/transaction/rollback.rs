@@ -1,9 +1,9 @@
 //! Rollback: a transaction's undo records are taken back one by one, the newest first.
 //!
 //! Each record is taken back by an ordinary change that also marks the record as undone. So a crash at any moment resumes
-//! where it was and repeats nothing: the mark and the row are in the same redo record. Index entries are taken out by a change of
-//! their own, marked after that: repeated, it does nothing, because the row is still locked and nobody else can have put
-//! the entry there. (Marked before, a crash in between would leave the entry for ever.)
+//! where it was and repeats nothing: the mark and the row are in the same redo record. Index entries are taken out by
+//! a change of their own, marked after that: repeated, it does nothing, because the row is still locked and nobody
+//! else can have put the entry there. (Marked before, a crash in between would leave the entry for ever.)
 //!
 //! Rollback writes no undo and takes no new page, so it always has the room it needs.
 

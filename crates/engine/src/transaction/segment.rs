@@ -4,8 +4,8 @@
 //! under the mutex `list`, so who takes a page off the free list may look at it before latching it. A page that is on no
 //! chain is latched by nobody else, which is why it may be latched after the header.
 //!
-//! Room is looked for in this order: the segment's free list; a page that its space never gave before; what purge frees; a free
-//! page of another segment of the tablespace. Only then the tablespace is full.
+//! Room is looked for in this order: the segment's free list; a page that its space never gave before; what purge
+//! frees; a free page of another segment of the tablespace. Only then the tablespace is full.
 
 use super::edit::Latched;
 use super::stream::Stream;
@@ -137,8 +137,8 @@ impl UndoSegment {
         Ok(())
     }
 
-    /// Puts the pages of a slot's chain before `tail` on the free list, in one change however many they are: they are linked
-    /// already. Notes that everything that ended up to `horizon` is purged: the pages of who ended before are used
+    /// Puts the pages of a slot's chain before `tail` on the free list, in one change however many they are: they are
+    /// linked already. Notes that everything that ended up to `horizon` is purged: the pages of who ended before are used
     /// again from here on, so purge must not come back to them after a restart.
     pub(super) fn free_before(
         &self,
@@ -259,8 +259,9 @@ impl Stream {
 }
 
 impl Transactions {
-    /// Makes the undo segments of a new undo tablespace: of a new database, or of `CREATE UNDO TABLESPACE`. Its space maps are
-    /// there. Until the last step, the list of segments in the first one, a crash leaves a tablespace without undo segments.
+    /// Makes the undo segments of a new undo tablespace: of a new database, or of `CREATE UNDO TABLESPACE`. Its space
+    /// maps are there. Until the last step, the list of segments in the first one, a crash leaves a tablespace without
+    /// undo segments.
     ///
     /// # Errors
     /// [`EngineError::TablespaceFull`], what storage says.

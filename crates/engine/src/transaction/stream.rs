@@ -12,8 +12,9 @@ use crate::page::PageId;
 use crate::{Context, EngineError, Result};
 use std::sync::Arc;
 
-/// A slot of a transaction table with its chain of undo pages, and what belongs to whoever has it: one transaction at a time, as
-/// a rule those of one session, one after the other. So nobody else latches its undo page or inserts into its heap pages.
+/// A slot of a transaction table with its chain of undo pages, and what belongs to whoever has it: one transaction at
+/// a time, as a rule those of one session, one after the other. So nobody else latches its undo page or inserts into
+/// its heap pages.
 pub(crate) struct Stream {
     /// Who had it last.
     pub(super) session: u32,
@@ -102,14 +103,14 @@ impl Transaction {
         Self { xid, stream, last, first, next_number: u64::MAX, work: false, undo_bytes: 0 }
     }
 
-    /// Bytes of edits that an undo record of at most `bytes` adds to a change: the record, where the page's records end, and
-    /// the transaction's beginning in the undo header, each with what an edit costs.
+    /// Bytes of edits that an undo record of at most `bytes` adds to a change: the record, where the page's records
+    /// end, and the transaction's beginning in the undo header, each with what an edit costs.
     pub fn change_bytes(bytes: usize) -> usize {
         (bytes + 8) + (4 + 8) + (8 + 8)
     }
 
-    /// Makes room for an undo record of at most `bytes` (see [`Undo::bytes`]); no latch may be held. May take a new undo page,
-    /// which is a change of its own.
+    /// Makes room for an undo record of at most `bytes` (see [`Undo::bytes`]); no latch may be held. May take a new
+    /// undo page, which is a change of its own.
     ///
     /// # Errors
     /// [`EngineError::TablespaceFull`] for the undo tablespace.

@@ -1,11 +1,12 @@
 //! What is known of transactions in memory: who goes on, which views are open, who has ended and is not purged. One mutex.
 //!
 //! Two counters order the ends:
-//! * the *end number* is drawn when a transaction begins to commit and is stored on disk with the commit. A transaction that
-//!   changes a row after another one has a greater end number than that, because it found it ended. Purge goes in this order,
-//!   so the versions of a row are purged from old to new, also when a restart comes between;
-//! * `ended` counts transactions as they leave the active ones, when their commit is durable. A view notes the count when it
-//!   is made: it sees exactly those that were counted before. So a transaction is purged when every open view noted more.
+//! * the *end number* is drawn when a transaction begins to commit and is stored on disk with the commit. A
+//!   transaction that changes a row after another one has a greater end number than that, because it found it ended.
+//!   Purge goes in this order, so the versions of a row are purged from old to new, also when a restart comes between;
+//! * `ended` counts transactions as they leave the active ones, when their commit is durable. A view notes the count
+//!   when it is made: it sees exactly those that were counted before. So a transaction is purged when every open view
+//!   noted more.
 //!
 //! ```text
 //! active ── draw_end ──▶ ending (commit record written, not durable: still active to all views) ── end ──▶ history ──▶ purged

@@ -13,11 +13,11 @@
 //!                    used   zero   sequence   next       previous       records, see `record`
 //!                    u16    u16    u32        page u64   page u64
 //! ```
-//! * A slot has one transaction at a time, and a chain of undo pages of its own, from *head* (the oldest that is not purged)
-//!   to *tail* (where the next record goes). A transaction's records lie one after the other in that chain; the next
-//!   transaction of the slot goes on where it ended, so a small one touches no new page.
-//! * *state*: 0 never used, 1 active, 2 committed, 3 rolled back. *end number*: transactions in the order of their ends, over
-//!   all segments.
+//! * A slot has one transaction at a time, and a chain of undo pages of its own, from *head* (the oldest that is not
+//!   purged) to *tail* (where the next record goes). A transaction's records lie one after the other in that chain;
+//!   the next transaction of the slot goes on where it ended, so a small one touches no new page.
+//! * *state*: 0 never used, 1 active, 2 committed, 3 rolled back. *end number*: transactions in the order of their
+//!   ends, over all segments.
 //! * *free list*: purged pages, linked by *next*. *taken*: pages that this segment got from its space, header included;
 //!   what the segment has beyond that was lost in a crash between getting and noting.
 //! * *xid floor*: transaction ids below were given out (also by undo segments that are gone). *horizon*: everything that

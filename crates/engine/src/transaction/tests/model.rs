@@ -1,5 +1,6 @@
-//! A model beside the database: sessions that insert, change, lock, delete, go back to savepoints, read in open statements, commit
-//! and roll back, while purge runs and the power goes. What the model says each call must return, it must return.
+//! A model beside the database: sessions that insert, change, lock, delete, go back to savepoints, read in open
+//! statements, commit and roll back, while purge runs and the power goes. What the model says each call must return,
+//! it must return.
 
 use super::world::{Rows, World, check_session, config, row, table};
 use crate::session::{Savepoint, Session};
@@ -389,9 +390,20 @@ enum Weather {
     Storm,
 }
 
-/// One life of an instance, ended by the power. Returns what must be there afterwards, and what may be there instead.
-fn live(world: &World, rng: &mut Rng, committed: Rows, steps: u64) -> (Rows, Option<Rows>) {
+/// How a life went.
+struct Life {
+    /// What must be there afterwards.
+    committed: Rows,
+    /// What may be there instead.
+    alternative: Option<Rows>,
+    /// Failed calls that it survived.
+    survived: u32,
+}
+
+/// One life of an instance, ended by the power.
+fn live(world: &World, rng: &mut Rng, committed: Rows, steps: u64) -> Life {
     let mut model = Model::new(world, Rng::new(Seed(rng.next_u64())), committed);
+    let mut survived = 0;
     let weather = [Weather::Calm, Weather::Gusts, Weather::Storm, Weather::Storm][rng.below(4) as usize];
     for step in 0..steps {
         let trouble = Trouble::Errno(5);
@@ -413,6 +425,7 @@ fn live(world: &World, rng: &mut Rng, committed: Rows, steps: u64) -> (Rows, Opt
         if let Err(failed) = model.step(who, quiet) {
             if world.instance().crashed().is_none() && weather == Weather::Gusts {
                 model.survive(who, world);
+                survived += 1;
                 continue;
             }
             world.cut_power();
@@ -421,7 +434,7 @@ fn live(world: &World, rng: &mut Rng, committed: Rows, steps: u64) -> (Rows, Opt
                 apply(&mut rows, &changes);
                 rows
             });
-            return (model.committed, alternative);
+            return Life { committed: model.committed, alternative, survived };
         }
     }
     if weather == Weather::Gusts {
@@ -429,19 +442,22 @@ fn live(world: &World, rng: &mut Rng, committed: Rows, steps: u64) -> (Rows, Opt
         (0..model.clients.len()).for_each(|who| model.check(who));
     }
     world.cut_power();
-    (model.committed, None)
+    Life { committed: model.committed, alternative: None, survived }
 }
 
-fn run(seed: u64, block_bytes: u64, lives: u64, steps: u64) {
+/// Returns how many failed calls instances survived.
+fn run(seed: u64, block_bytes: u64, lives: u64, steps: u64) -> u32 {
     let mut rng = Rng::new(Seed(seed));
     let mut world = World::new(config(block_bytes));
     let mut committed = Rows::new();
+    let mut survived = 0;
     for life in 0..lives {
-        let (expected, alternative) = live(&world, &mut rng, committed, steps);
+        let lived = live(&world, &mut rng, committed, steps);
+        survived += lived.survived;
         world.restart(Seed(rng.next_u64()));
         let found = super::world::scan(&mut world.session());
         assert!(
-            found == expected || Some(&found) == alternative.as_ref(),
+            found == lived.committed || Some(&found) == lived.alternative.as_ref(),
             "seed {seed}, life {life}: {found:?}"
         );
         committed = found;
@@ -455,11 +471,12 @@ fn run(seed: u64, block_bytes: u64, lives: u64, steps: u64) {
         }
     }
     world.drain_and_audit(&committed);
+    survived
 }
 
 #[test]
 fn sessions_do_what_the_model_does() {
-    for seed in 0..8 {
-        run(seed, [2048, 8192, 4096][seed as usize % 3], 8, 300);
-    }
+    let seeds = 0..8;
+    let survived: u32 = seeds.map(|seed| run(seed, [2048, 8192, 4096][seed as usize % 3], 8, 300)).sum();
+    assert!(survived > 20, "only {survived} calls failed and were survived");
 }

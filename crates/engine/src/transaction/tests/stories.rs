@@ -158,6 +158,24 @@ fn a_row_that_grows_moves_away_and_keeps_its_address() {
 }
 
 #[test]
+fn a_shutdown_takes_back_what_sessions_left() {
+    let mut world = World::new(config(2048));
+    let mut idle = world.session();
+    let t = table(&idle);
+    let kept = idle.insert(&t, &row(1, 1, "kept")).unwrap();
+    idle.commit().unwrap();
+    idle.update(&t, kept, &row(1, 2, "not committed")).unwrap();
+    idle.insert(&t, &row(2, 2, &"nor this".repeat(50))).unwrap();
+    let mut locker = world.session();
+    let locked = locker.insert(&t, &row(3, 3, "x")).unwrap();
+    world.shut_down();
+    assert!(matches!(idle.commit(), Err(EngineError::ShuttingDown)), "the session is of another life");
+    assert!(matches!(locker.delete(&t, locked), Err(EngineError::ShuttingDown)));
+    drop((idle, locker));
+    world.drain_and_audit(&Rows::from([(kept, row(1, 1, "kept"))]));
+}
+
+#[test]
 fn ids_go_on_after_a_restart() {
     let mut world = World::new(config(2048));
     let mut last = 0;

@@ -1,5 +1,5 @@
-//! Sessions in threads of their own, with all background processes at work: money is moved between accounts, and its sum is always
-//! the same to whoever looks.
+//! Sessions in threads of their own, with all background processes at work: money is moved between accounts, and its
+//! sum is always the same to whoever looks.
 
 use super::world::{self, World, row, table};
 use crate::context::Background;
