@@ -279,6 +279,32 @@ fn a_row_that_changes_often_is_purged_in_reasonable_time() {
 }
 
 #[test]
+fn an_old_index_entry_that_an_unfinished_transaction_uses_again_is_purged_when_it_has_ended() {
+    for commits in [true, false] {
+        let world = World::new(config(2048));
+        let (mut a, mut b) = (world.session(), world.session());
+        let t = table(&a);
+        let at = a.insert(&t, &row(1, 10, "x")).unwrap();
+        a.commit().unwrap();
+        a.update(&t, at, &row(1, 20, "x")).unwrap();
+        a.commit().unwrap();
+        // The entry for 10 is there already, so no undo record says that it came with this update.
+        b.update(&t, at, &row(1, 10, "x")).unwrap();
+        let core = a.core().clone();
+        while core.transactions.purge_step(&core, a.context()).unwrap() {}
+        check_session(&mut b, &Rows::from([(at, row(1, 10, "x"))]));
+        check_session(&mut a, &Rows::from([(at, row(1, 20, "x"))]));
+        if commits {
+            b.commit().unwrap()
+        } else {
+            b.rollback().unwrap()
+        }
+        drop((a, b));
+        world.drain_and_audit(&Rows::from([(at, row(1, if commits { 10 } else { 20 }, "x"))]));
+    }
+}
+
+#[test]
 fn new_transactions_go_to_the_new_undo_tablespace_and_the_old_one_can_go() {
     let mut world = World::new(config(2048));
     let set = AlterSystem::Set { name: "undo_tablespace".into(), value: "undo2".into(), scope: None };
