@@ -46,7 +46,7 @@ fn the_same_run_again(stage: &Stage) {
         json::from_str(&stage.run(&["report", "last", "--format", "raw"]).ok().stdout).expect("JSON");
     assert!(raw.is_object());
     let asked = stage
-        .run(&["sql", "last", "-c", "select kind, count(p.id) > 0 phases from experiment, phase p"])
+        .run(&["sql", "last", "-c", "select e.kind, count(p.id) > 0 phases from experiment e, phase p"])
         .ok();
     assert!(asked.stdout.contains("compare       1"), "{}", asked.stdout);
     let list = stage.run(&["report"]).ok().stdout;
