@@ -14,6 +14,7 @@ pub mod database;
 pub mod doctor;
 mod error;
 pub mod evidence;
+pub mod factor;
 pub mod load;
 pub mod run;
 pub mod target;
