@@ -11,6 +11,7 @@
 
 mod many;
 
+pub(crate) use many::holm;
 pub use many::{best_set, decide_all};
 
 use crate::interval::{self, Interval};
@@ -138,10 +139,7 @@ impl Rule {
 pub fn decide(old: &[f64], new: &[f64], higher_is_better: bool, rule: &Rule) -> Decision {
     assert_eq!(old.len(), new.len(), "a verdict is formed over pairs of blocks");
     match interval::log_ratios(old, new) {
-        Ok(d) => {
-            let p = interval::t_p(&d);
-            judge(&d, higher_is_better, rule, p)
-        }
+        Ok(d) => judge(&Scatter::own(&d), higher_is_better, rule, interval::t_p(&d)),
         Err(_) => undecided(old, new, rule),
     }
 }
@@ -163,13 +161,42 @@ fn undecided(old: &[f64], new: &[f64], rule: &Rule) -> Decision {
     }
 }
 
-/// The verdict on block log ratios `d` (two or more), where `p` is the p value that must pass the level: Student's own, or
-/// Holm's where there are many.
-fn judge(d: &[f64], higher_is_better: bool, rule: &Rule, p: f64) -> Decision {
+/// Block log ratios (or other contrasts of logarithms) with the scatter that their mean is held against.
+pub(crate) struct Scatter<'d> {
+    /// One value per block, two or more.
+    pub(crate) d: &'d [f64],
+    /// Standard deviation of one of them.
+    pub(crate) sd: f64,
+    /// Degrees of freedom of `sd`.
+    pub(crate) df: f64,
+    /// By how much stricter than the look's level a p value must be, where many are tested: the number of tests.
+    pub(crate) tests: f64,
+}
+
+impl<'d> Scatter<'d> {
+    /// A pair on its own: its own spread, n − 1 degrees of freedom.
+    fn own(d: &'d [f64]) -> Self {
+        Self { d, sd: sample::deviation(d), df: (d.len() - 1) as f64, tests: 1.0 }
+    }
+
+    /// Student's two-sided p value that the mean is zero.
+    pub(crate) fn p(&self) -> f64 {
+        let (mean, error) = (sample::mean(self.d), self.sd / (self.d.len() as f64).sqrt());
+        if mean == 0.0 {
+            return 1.0;
+        }
+        crate::special::t_two_sided(mean / error.max(f64::MIN_POSITIVE), self.df)
+    }
+}
+
+/// The verdict on `scatter`, where `p` is the p value that must pass the level: Student's own, or Holm's where there are
+/// many.
+pub(crate) fn judge(scatter: &Scatter<'_>, higher_is_better: bool, rule: &Rule, p: f64) -> Decision {
+    let d = scatter.d;
     let (n, mean) = (d.len(), sample::mean(d));
-    let error = (sample::variance(d) / n as f64).sqrt();
+    let error = scatter.sd / (n as f64).sqrt();
     let span = |alpha: f64| {
-        let half = t_quantile(1.0 - alpha / 2.0, (n - 1) as f64) * error;
+        let half = t_quantile(1.0 - alpha / 2.0, scatter.df) * error;
         Interval {
             value: mean.exp(),
             low: (mean - half).exp(),
@@ -179,7 +206,7 @@ fn judge(d: &[f64], higher_is_better: bool, rule: &Rule, p: f64) -> Decision {
         }
     };
     let (ratio, ratio90) = (span(rule.level_per_look), span(2.0 * rule.level_per_look));
-    let permutation_p = interval::sign_flip_p(d);
+    let (t_p, permutation_p) = (scatter.p(), interval::sign_flip_p(d));
     let inside = |i: &Interval| i.low > 1.0 / (1.0 + rule.delta) && i.high < 1.0 + rule.delta;
     let towards = if (mean > 0.0) == higher_is_better { Verdict::Better } else { Verdict::Worse };
     // Four blocks cannot bring the sign-flip test below 2/16: it may only object where it could have agreed.
@@ -194,19 +221,19 @@ fn judge(d: &[f64], higher_is_better: bool, rule: &Rule, p: f64) -> Decision {
         }
     } else if inside(&ratio90) {
         (Verdict::Same, Reason::Equivalent)
-    } else if permutation_p <= rule.level_per_look && interval::t_p(d) > ALPHA {
+    } else if permutation_p <= rule.level_per_look && t_p > ALPHA {
         (Verdict::Unknown, Reason::OutlierDecides)
     } else {
         (Verdict::Unknown, Reason::NotEnough)
     };
-    let blocks_needed = (verdict == Verdict::Unknown).then(|| blocks_to_decide(d, rule));
+    let blocks_needed = (verdict == Verdict::Unknown).then(|| blocks_to_decide(scatter, rule));
     Decision {
         verdict,
         reason,
         ratio,
         ratio90,
         permutation_p,
-        t_p: interval::t_p(d),
+        t_p,
         p_holm: None,
         blocks_needed,
         block_farthest: farthest(d),
@@ -215,18 +242,28 @@ fn judge(d: &[f64], higher_is_better: bool, rule: &Rule, p: f64) -> Decision {
 
 /// Further blocks until the interval either leaves zero or fits into the margin, whichever comes first, if mean and spread
 /// stay as they are. The quantile of t shrinks with n, so this walks up instead of scaling the width.
-fn blocks_to_decide(d: &[f64], rule: &Rule) -> usize {
+fn blocks_to_decide(scatter: &Scatter<'_>, rule: &Rule) -> usize {
     const FORECAST_MAX: usize = 10_000;
-    let (mean, sd, margin) = (sample::mean(d).abs(), sample::deviation(d), rule.delta.ln_1p());
+    let blocks = scatter.d.len();
+    let (mean, margin) = (sample::mean(scatter.d).abs(), rule.delta.ln_1p());
     let reached = |n: &usize| {
-        let error = sd / (*n as f64).sqrt();
-        let df = (*n - 1) as f64;
-        let different = t_quantile(1.0 - rule.level_per_look / 2.0, df) * error < mean;
+        let error = scatter.sd / (*n as f64).sqrt();
+        let df = scatter.df * (*n - 1) as f64 / (blocks - 1) as f64;
+        let different = t_quantile(1.0 - rule.level_per_look / scatter.tests / 2.0, df) * error < mean;
         let equivalent = t_quantile(1.0 - rule.level_per_look, df) * error < margin - mean;
         *n >= rule.looks[0] && (different || equivalent)
     };
-    let from = d.len() + 1;
-    (from..FORECAST_MAX).find(reached).unwrap_or(FORECAST_MAX) - d.len()
+    // What is reached stays reached, so the first such n is found by halving.
+    let (mut below, mut above) = (blocks, blocks + 1);
+    while above < FORECAST_MAX && !reached(&above) {
+        (below, above) = (above, blocks + 2 * (above - blocks));
+    }
+    above = above.min(FORECAST_MAX);
+    while above - below > 1 {
+        let middle = below.midpoint(above);
+        *(if reached(&middle) { &mut above } else { &mut below }) = middle;
+    }
+    above - blocks
 }
 
 fn farthest(d: &[f64]) -> Option<usize> {

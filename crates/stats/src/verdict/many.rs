@@ -3,7 +3,7 @@
 //! Twelve identical configurations, each tested on its own, show "a significant difference" in 33–35 % of runs; with Holm's
 //! correction in 4–7 %.
 
-use super::{Decision, Rule, decide, judge, undecided};
+use super::{Decision, Rule, Scatter, decide, judge, undecided};
 use crate::interval;
 use crate::sample;
 
@@ -35,14 +35,14 @@ pub fn decide_all(baseline: &[f64], others: &[Vec<f64>], higher: bool, rule: &Ru
         .zip(others)
         .zip(adjusted)
         .map(|((d, new), p)| match d {
-            Some(d) => Decision { p_holm: Some(p), ..judge(d, higher, rule, p) },
+            Some(d) => Decision { p_holm: Some(p), ..judge(&Scatter::own(d), higher, rule, p) },
             None => undecided(baseline, new, rule),
         })
         .collect()
 }
 
 /// Holm's step-down adjusted p values, in the order given. Source: Holm 1979, Scand. J. Statist. 6.
-fn holm(p: &[f64]) -> Vec<f64> {
+pub(crate) fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
     let mut adjusted = vec![1.0; p.len()];
