@@ -82,6 +82,11 @@ pub(crate) fn run_with(
     Ok(Output { status, stdout: stdout.text(), stderr: stderr.text().trim().to_owned(), command })
 }
 
+/// Whether `program` is installed.
+pub(crate) fn is_installed(program: &str) -> bool {
+    find(program).is_some()
+}
+
 /// Where `program` is: PATH first, then the folders of system programs that a user's PATH often lacks.
 fn find(program: &str) -> Option<String> {
     let path = std::env::var("PATH").unwrap_or_default();

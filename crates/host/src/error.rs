@@ -81,6 +81,16 @@ pub enum HostError {
         /// How it was seen.
         why: String,
     },
+    /// What was asked for was taken, and is not in force.
+    #[error("{asked} is not in force at {}: the kernel shows {shown}. Leave it away, or ask for what this kernel knows", place.display())]
+    NotInForce {
+        /// What was asked for.
+        asked: String,
+        /// The mount point, device or setting.
+        place: PathBuf,
+        /// What is in force instead.
+        shown: String,
+    },
     /// This machine has no way to do it.
     #[error("{what} is not possible here: {why}; {instead}")]
     Unsupported {

@@ -198,6 +198,93 @@ fn queue_settings_change_and_come_back() {
     assert!(change::set_queue(&mut bench.journal, &disk.name, "scheduler", "cfq").is_err());
 }
 
+/// The kernel resizes a queue when its scheduler changes, and forgets the tuning of the one before.
+#[test]
+fn a_scheduler_goes_back_with_everything_that_it_changed() {
+    let mut bench = Bench::new();
+    let disk = bench.device(Bytes::mib(4));
+    let mut set = |name: &str, value: &str| {
+        change::set_queue(&mut bench.journal, &disk.name, name, value).unwrap();
+    };
+    set("scheduler", "mq-deadline");
+    set("nr_requests", "64");
+    set("iosched/read_expire", "80");
+    let shown = || {
+        ["scheduler", "nr_requests", "wbt_lat_usec", "iosched/read_expire"]
+            .map(|name| change::queue_setting(&disk.name, name).unwrap())
+    };
+    let before = shown();
+    assert_eq!((before[0].as_str(), before[1].as_str(), before[3].as_str()), ("mq-deadline", "64", "80"));
+    let step = change::set_queue(&mut bench.journal, &disk.name, "scheduler", "bfq").unwrap();
+    assert_ne!(
+        change::queue_setting(&disk.name, "nr_requests").as_deref(),
+        Some("64"),
+        "else this shows nothing"
+    );
+    assert_eq!(bench.journal.undo(step), Ok(CleanupResult::Undone));
+    assert_eq!(shown(), before);
+}
+
+#[test]
+fn a_scheduler_that_is_not_there_is_named_with_those_that_are() {
+    let mut bench = Bench::new();
+    let disk = bench.device(Bytes::mib(4));
+    let error =
+        change::set_queue(&mut bench.journal, &disk.name, "scheduler", "cfq").unwrap_err().to_string();
+    for text in ["\"cfq\"", "[none]", "mq-deadline", "cat /sys/block/"] {
+        assert!(error.contains(text), "{text} is not in {error}");
+    }
+}
+
+/// Options that this kernel takes and then does not follow: dropped, or made into another value.
+#[test]
+fn mount_options_that_the_kernel_drops_are_found() {
+    let mut bench = Bench::new();
+    let disk = bench.device(Bytes::mib(128));
+    for (fs_type, options, lost) in [
+        ("ext4", "noatime,data=writeback,barrier=0", None),
+        ("ext4", "noatime,mblk_io_submit", Some("mount option mblk_io_submit")),
+        ("ext4", "commit=0", Some("mount option commit=0")),
+        ("btrfs", "compress=zlib:99", Some("compress=zlib:9,")),
+        ("btrfs", "compress=zstd,nodatasum", None),
+    ] {
+        run(&["wipefs", "-qa", &disk.path.display().to_string()]);
+        change::make_file_system(&bench.journal, &disk.path, fs_type, &[]).unwrap();
+        let point = bench.space.list("mnt").unwrap();
+        fs::create_dir_all(&point).unwrap();
+        let mounted = change::mount(&mut bench.journal, &disk.path, &point, fs_type, options).unwrap();
+        let proof = facts::mount_options_in_force(options, &point).map_err(|e| e.to_string());
+        let line = facts::mountinfo_line(&point).unwrap();
+        let magic = facts::magic(&point);
+        bench.journal.undo(mounted.step).unwrap();
+        match lost {
+            None => assert_eq!(proof, Ok(())),
+            Some(text) => assert!(proof.as_ref().unwrap_err().contains(text), "{options}: {proof:?}"),
+        }
+        assert!(line.contains(&format!(" - {fs_type} {} ", disk.path.display())), "{line}");
+        assert_eq!(magic, Some(if fs_type == "ext4" { 0xef53 } else { 0x9123_683e }));
+    }
+}
+
+#[test]
+fn caps_are_in_force_shown_and_lifted() {
+    let mut bench = Bench::new();
+    let (slow, other) = (bench.device(Bytes::mib(64)), bench.device(Bytes::mib(64)));
+    let mut caps = change::Caps::default();
+    let limits = Limits { read_iops: Some(200), ..Limits::default() };
+    caps.add(&mut bench.journal, &slow.device(), limits).unwrap();
+    caps.add(&mut bench.journal, &other.device(), Limits { write_bps: Some(9 << 20), ..Limits::default() })
+        .unwrap();
+    let shown = [caps.shown(&slow.device()), caps.shown(&other.device())];
+    assert!(shown[0].len() == 1 && shown[0][0].contains("200"), "{shown:?}");
+    assert!(shown[1].len() == 1 && shown[1][0].contains("9437184"), "{shown:?}");
+    let source = format!("if={}", slow.path.display());
+    let reads = rates(&slow, &[], &[&source, "of=/dev/null", "iflag=direct"]).0;
+    assert!((reads / 200.0 - 1.0).abs() < 0.02, "{reads} reads per second");
+    caps.lift(&mut bench.journal).unwrap();
+    assert_eq!(change::Caps::default().shown(&slow.device()), Vec::<String>::new());
+}
+
 /// Each way to use a device, and the sentence that refuses it.
 #[test]
 fn a_device_in_use_is_refused() {

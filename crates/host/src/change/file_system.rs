@@ -2,8 +2,8 @@
 
 use crate::error::HostError;
 use crate::facts::{in_use, mounts};
-use crate::files;
 use crate::journal::{Journal, Step, Undo};
+use crate::{command, files};
 use std::path::{Path, PathBuf};
 
 /// A file system that this run mounted. The journal unmounts it.
@@ -34,17 +34,55 @@ pub fn make_file_system(
     }
     let checked = in_use(device)?;
     checked.must_be_free()?;
-    let package = match fs_type {
+    let package = package_of(fs_type);
+    let target = checked.device.to_string_lossy();
+    let quiet: &[&str] = match fs_type {
+        "ext2" | "ext3" | "ext4" | "xfs" | "btrfs" | "jfs" | "nilfs2" | "bcachefs" => &["-q"],
+        _ => &[],
+    };
+    let arguments: Vec<&str> = quiet.iter().chain(options).copied().chain([target.as_ref()]).collect();
+    journal.run(&format!("mkfs.{fs_type}"), &arguments, package, 600).map(|_| ())
+}
+
+/// The Debian package that holds `mkfs.TYPE`.
+fn package_of(fs_type: &str) -> &'static str {
+    match fs_type {
         "ext2" | "ext3" | "ext4" => "e2fsprogs",
         "xfs" => "xfsprogs",
         "btrfs" => "btrfs-progs",
         "f2fs" => "f2fs-tools",
+        "jfs" => "jfsutils",
+        "nilfs2" => "nilfs-tools",
+        "bcachefs" => "bcachefs-tools",
         _ => "util-linux",
-    };
-    let target = checked.device.to_string_lossy();
-    let quiet: &[&str] = if fs_type == "f2fs" { &[] } else { &["-q"] };
-    let arguments: Vec<&str> = quiet.iter().chain(options).copied().chain([target.as_ref()]).collect();
-    journal.run(&format!("mkfs.{fs_type}"), &arguments, package, 600).map(|_| ())
+    }
+}
+
+/// Whether [`make_file_system`] and [`mount`] can be tried with `fs_type`: asked before anything is changed.
+///
+/// # Errors
+/// Not root, no `mkfs.TYPE`, or the kernel does not know the type.
+pub fn can_make(fs_type: &str) -> Result<(), HostError> {
+    let program = format!("mkfs.{fs_type}");
+    if !command::is_installed(&program) {
+        return Err(HostError::NoCommand { command: program, package: package_of(fs_type) });
+    }
+    let known = files::text("/proc/filesystems").unwrap_or_default();
+    let built_in = known.split_whitespace().any(|word| word == fs_type);
+    // A module is loaded by the mount itself.
+    let module =
+        || command::run("modprobe", &["-n", "-q", fs_type], "kmod", 10).is_ok_and(|o| o.status == Some(0));
+    if !built_in && !module() {
+        return Err(HostError::Unsupported {
+            what: format!("mounting {fs_type}"),
+            why: "this kernel does not know it".into(),
+            instead: "choose one that it knows: cat /proc/filesystems".into(),
+        });
+    }
+    if !files::is_root() {
+        return Err(HostError::needs_root(format!("making a file system ({fs_type})")));
+    }
+    Ok(())
 }
 
 /// Mounts `device` on the empty directory `mount_point` with `options` (`noatime,data=writeback`; may be empty).

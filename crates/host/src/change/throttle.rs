@@ -35,6 +35,17 @@ impl Limits {
         ];
         all.into_iter().filter_map(|(file, key, value)| Some((file, key, value?))).collect()
     }
+
+    fn must_not_be_zero(&self) -> Result<(), HostError> {
+        match self.set().into_iter().find(|(.., value)| *value == 0) {
+            None => Ok(()),
+            Some((file, ..)) => Err(HostError::Unsupported {
+                what: format!("a limit of 0 in {file}"),
+                why: "it would stop every process in the group for ever".into(),
+                instead: "give a number above 0".into(),
+            }),
+        }
+    }
 }
 
 /// A control group with limits. It limits the processes that are in it: [`Throttle::enter_self`] or
@@ -119,13 +130,13 @@ pub fn throttle_everybody(
     if !files::is_root() {
         return Err(HostError::needs_root(format!("throttling {}", device.name)));
     }
-    let group = cgroup::group("blkio").filter(|g| !g.unified).ok_or_else(|| HostError::Unsupported {
+    let top = top_of_version_1().ok_or_else(|| HostError::Unsupported {
         what: "throttling a device for everybody".into(),
         why: "only version 1 of control groups has limits in its top group".into(),
         instead: "throttle the process instead".into(),
     })?;
-    let top = group.directories.last().expect("a group has a directory").clone();
     let key = format!("{}:{}", device.number.0, device.number.1);
+    limits.must_not_be_zero()?;
     let mut steps = Vec::new();
     for (file, _, value) in limits.set() {
         let path = top.join(file);
@@ -136,6 +147,16 @@ pub fn throttle_everybody(
         write_limit(&path, &format!("{key} {value}"))?;
     }
     Ok(steps)
+}
+
+/// The top group of version 1, where it is mounted with `blkio`.
+pub(super) fn top_of_version_1() -> Option<PathBuf> {
+    cgroup::group("blkio").filter(|g| !g.unified)?.directories.pop()
+}
+
+/// Whether [`throttle`] has a hierarchy to work with; it needs root besides.
+pub fn can_throttle() -> bool {
+    cgroup::group("blkio").or_else(unified_root).is_some()
 }
 
 fn no_controller() -> HostError {
@@ -176,14 +197,8 @@ fn unified_parent(journal: &mut Journal, group: &Group) -> Result<PathBuf, HostE
 
 fn write_limits(group: &Path, number: (u32, u32), limits: Limits) -> Result<(), HostError> {
     let key = format!("{}:{}", number.0, number.1);
+    limits.must_not_be_zero()?;
     let set = limits.set();
-    if let Some((file, ..)) = set.iter().find(|(.., value)| *value == 0) {
-        return Err(HostError::Unsupported {
-            what: format!("a limit of 0 in {file}"),
-            why: "it would stop every process in the group for ever".into(),
-            instead: "give a number above 0".into(),
-        });
-    }
     let unified = group.join("io.max");
     if unified.exists() {
         let words: String = set.iter().map(|(_, key, value)| format!(" {key}={value}")).collect();

@@ -8,6 +8,7 @@ pub(crate) mod cgroup;
 mod device;
 mod in_use;
 mod machine;
+mod mount_options;
 pub(crate) mod mounts;
 mod signature;
 mod smart;
@@ -19,9 +20,10 @@ pub use cgroup::{IoLimit, cgroup_limits, io_limits};
 pub use device::{Device, DeviceKind, Queue};
 pub use in_use::{InUse, Use, in_use};
 pub use machine::{cores_allowed, machine, memory_available, memory_total, swap_used};
+pub use mount_options::{mount_options, mount_options_in_force, mountinfo_line};
 pub use mounts::Mount;
 pub use smart::{Smart, smart};
-pub use storage::{Storage, storage};
+pub use storage::{Storage, magic, storage};
 
 pub use crate::counters::load_average;
 

@@ -71,6 +71,12 @@ pub fn storage(path: &Path) -> Storage {
     Storage { mount, stack, facts }
 }
 
+/// The number by which the kernel knows the kind of file system at `path` (`statfs(2)`): 0xef53 for ext2 to ext4, 0x58465342
+/// for xfs, 0x9123683e for btrfs; none when it cannot be asked.
+pub fn magic(path: &Path) -> Option<u64> {
+    rustix::fs::statfs(path).ok().map(|s| s.f_type as u64)
+}
+
 /// `path` itself or the nearest of its parents that exists, canonical.
 pub(super) fn nearest_existing(path: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;

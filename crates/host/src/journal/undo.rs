@@ -42,6 +42,9 @@ pub enum Undo {
         old: String,
         /// What we are about to write.
         new: String,
+        /// Settings that the kernel changes along with it, and what they were: a change of scheduler resets the queue's size
+        /// and forgets the tuning of the scheduler before it.
+        beside: Vec<(PathBuf, String)>,
     },
     /// Write a line that clears a limit (`7:0 0`, `8:0 riops=max`) into a control group's file.
     ClearLimit {
@@ -97,7 +100,7 @@ impl Undo {
             Self::RemoveDir(path) => workspace::remove(path, journal),
             Self::DetachLoop { device, backing } => detach_loop(device, backing),
             Self::Unmount { path, source } => unmount(path, source),
-            Self::WriteSysfs { path, old, new } => write_back(path, old, new),
+            Self::WriteSysfs { path, old, new, beside } => write_back(path, old, new, beside),
             Self::ClearLimit { path, line } => clear_limit(path, line),
             Self::DisableController { path, controller } => disable_controller(path, controller),
             Self::RemoveCgroup(path) => remove_cgroup(path),
@@ -113,7 +116,11 @@ impl Undo {
             Self::Unmount { path, source } => {
                 json!({"unmount": path_json(path), "source": path_json(source)})
             }
-            Self::WriteSysfs { path, old, new } => json!({"write": path_json(path), "old": old, "new": new}),
+            Self::WriteSysfs { path, old, new, beside } => {
+                let beside: Vec<Value> =
+                    beside.iter().map(|(path, old)| json!([path_json(path), old])).collect();
+                json!({"write": path_json(path), "old": old, "new": new, "beside": beside})
+            }
             Self::ClearLimit { path, line } => json!({"clear_limit": path_json(path), "line": line}),
             Self::DisableController { path, controller } => {
                 json!({"disable_controller": path_json(path), "line": controller})
@@ -125,14 +132,19 @@ impl Undo {
     pub(super) fn from_json(json: &Value) -> Option<Self> {
         let path = |name: &str| json.get(name).and_then(json_path);
         let text = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-        let detail = ["backing", "source", "old", "new", "line"];
+        let detail = ["backing", "source", "old", "new", "line", "beside"];
         let kind = json.as_object()?.keys().find(|k| !detail.contains(&k.as_str()))?;
         let first = path(kind)?;
         match kind.as_str() {
             "remove_dir" => Some(Self::RemoveDir(first)),
             "detach_loop" => Some(Self::DetachLoop { device: first, backing: path("backing")? }),
             "unmount" => Some(Self::Unmount { path: first, source: path("source")? }),
-            "write" => Some(Self::WriteSysfs { path: first, old: text("old")?, new: text("new")? }),
+            "write" => Some(Self::WriteSysfs {
+                path: first,
+                old: text("old")?,
+                new: text("new")?,
+                beside: beside_json(json.get("beside")?)?,
+            }),
             "clear_limit" => Some(Self::ClearLimit { path: first, line: text("line")? }),
             "disable_controller" => Some(Self::DisableController { path: first, controller: text("line")? }),
             "remove_cgroup" => Some(Self::RemoveCgroup(first)),
@@ -164,6 +176,12 @@ impl fmt::Display for Undo {
 /// A path as JSON: text, or its bytes when it is no UTF-8.
 pub(super) fn path_json(path: &Path) -> Value {
     path.to_str().map_or_else(|| json!(path.as_os_str().as_bytes()), |text| json!(text))
+}
+
+/// Pairs of path and value.
+fn beside_json(json: &Value) -> Option<Vec<(PathBuf, String)>> {
+    let pair = |v: &Value| Some((json_path(v.get(0)?)?, v.get(1)?.as_str()?.to_owned()));
+    json.as_array()?.iter().map(pair).collect()
 }
 
 /// The reverse of [`path_json`].
@@ -244,19 +262,33 @@ fn patiently(mut attempt: impl FnMut() -> bool) -> bool {
     attempt()
 }
 
-/// Writes the old value only over our own: what somebody else chose since is theirs.
-fn write_back(path: &Path, old: &str, new: &str) -> Result<CleanupResult, HostError> {
-    match crate::change::read_setting(path) {
-        None => Ok(CleanupResult::AlreadyGone),
-        Some(now) if now == old => Ok(CleanupResult::AlreadyGone),
-        Some(now) if now == new => files::write_setting(path, old).map(|()| CleanupResult::Undone),
-        Some(now) => Ok(CleanupResult::LeftAlone(format!(
-            "changed by somebody else: it was {old}, we set {new}, now it is {now}; to have the old value back: \
-             echo {} | sudo tee {}",
-            shell_word(old),
-            shell_word(&path.to_string_lossy())
-        ))),
+/// Writes the old value only over our own: what somebody else chose since is theirs. What changed along with it follows.
+fn write_back(
+    path: &Path,
+    old: &str,
+    new: &str,
+    beside: &[(PathBuf, String)],
+) -> Result<CleanupResult, HostError> {
+    let mut result = match crate::change::read_setting(path) {
+        None => return Ok(CleanupResult::AlreadyGone),
+        Some(now) if now == old => CleanupResult::AlreadyGone,
+        Some(now) if now == new => files::write_setting(path, old).map(|()| CleanupResult::Undone)?,
+        Some(now) => {
+            return Ok(CleanupResult::LeftAlone(format!(
+                "changed by somebody else: it was {old}, we set {new}, now it is {now}; to have the old value back: \
+                 echo {} | sudo tee {}",
+                shell_word(old),
+                shell_word(&path.to_string_lossy())
+            )));
+        }
+    };
+    for (path, old) in beside {
+        if crate::change::read_setting(path).is_some_and(|now| now != *old) {
+            files::write_setting(path, old)?;
+            result = CleanupResult::Undone;
+        }
     }
+    Ok(result)
 }
 
 fn clear_limit(path: &Path, line: &str) -> Result<CleanupResult, HostError> {
@@ -321,6 +353,7 @@ mod tests {
                 path: "/sys/block/vda/queue/scheduler".into(),
                 old: "none".into(),
                 new: "kyber".into(),
+                beside: vec![("/sys/block/vda/queue/nr_requests".into(), "64".into())],
             },
             Undo::ClearLimit {
                 path: "/sys/fs/cgroup/blkio/blkio.throttle.read_iops_device".into(),
@@ -353,7 +386,12 @@ mod tests {
     fn a_setting_goes_back_only_from_our_own_value() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("setting");
-        let undo = Undo::WriteSysfs { path: path.clone(), old: "none".into(), new: "slow".into() };
+        let undo = Undo::WriteSysfs {
+            path: path.clone(),
+            old: "none".into(),
+            new: "slow".into(),
+            beside: Vec::new(),
+        };
         std::fs::write(&path, "none mq-deadline [bfq]").unwrap();
         let left = undo.perform("").unwrap();
         assert!(
