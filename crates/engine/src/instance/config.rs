@@ -27,7 +27,7 @@ pub struct InstanceConfig {
     pub redo_groups: u32,
 }
 
-/// Where classes of files go. Each is a directory, or a block device for the class's only file.
+/// Where classes of files go. Each place is a directory, or a block device for one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// The file of USERS.
@@ -36,8 +36,8 @@ pub struct Placement {
     pub undo: Option<PathBuf>,
     /// The file of TEMP.
     pub temp: Option<PathBuf>,
-    /// Redo groups.
-    pub redo: Option<PathBuf>,
+    /// Redo groups: one place for all, or several that are filled in turn. A block device takes one group.
+    pub redo: Vec<PathBuf>,
     /// The second copy of the control file.
     pub control: Option<PathBuf>,
 }
@@ -131,17 +131,19 @@ impl InstanceConfig {
 
     /// One path for each redo group.
     pub(super) fn redo_paths(&self, storage: &dyn Storage) -> Vec<PathBuf> {
-        let name = |number: u32| format!("redo{number:02}.log");
-        (1..=self.redo_groups)
-            .map(|number| self.place(storage, self.placement.redo.as_deref(), &name(number)))
-            .collect()
+        let places = &self.placement.redo;
+        let place =
+            |number: u32| places.get((number as usize - 1) % places.len().max(1)).map(PathBuf::as_path);
+        let path = |number| self.place(storage, place(number), &format!("redo{number:02}.log"));
+        (1..=self.redo_groups).map(path).collect()
     }
 
     /// Makes the directories that the files go to.
     pub(super) fn make_directories(&self, storage: &dyn Storage) -> Result<()> {
         storage.create_directory(&self.directory)?;
         let p = &self.placement;
-        for place in [&p.data, &p.undo, &p.temp, &p.redo, &p.control].into_iter().flatten() {
+        let one = [&p.data, &p.undo, &p.temp, &p.control].into_iter().flatten();
+        for place in one.chain(&p.redo) {
             if !storage.is_device(place) {
                 storage.create_directory(place)?;
             }

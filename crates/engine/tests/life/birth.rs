@@ -87,7 +87,7 @@ fn puts_each_class_of_files_in_its_place() {
         data: place("data"),
         undo: place("undo"),
         temp: place("temp"),
-        redo: place("redo"),
+        redo: ["redo", "redo2"].iter().filter_map(|name| place(name)).collect(),
         control: place("control"),
     };
     Instance::create(environment(&storage), config).unwrap().shutdown(Shutdown::Immediate).unwrap();
@@ -101,7 +101,8 @@ fn puts_each_class_of_files_in_its_place() {
         ("/fast/data", "users01.dbf"),
         ("/fast/undo", "undo01.dbf"),
         ("/fast/temp", "temp01.dbf"),
-        ("/fast/redo", "redo01.log redo02.log redo03.log"),
+        ("/fast/redo", "redo01.log redo03.log"),
+        ("/fast/redo2", "redo02.log"),
         ("/fast/control", "control02.ctl"),
     ] {
         assert_eq!(names(directory), expected, "{directory}");

@@ -149,7 +149,7 @@ fn on_a_block_device() {
     let mut config = small(folder.path().join("db")).with("filesystemio_options", "setall");
     config.placement.data = Some(device.0.clone());
     let impossible = InstanceConfig {
-        placement: Placement { redo: Some(device.0.clone()), ..config.placement.clone() },
+        placement: Placement { redo: vec![device.0.clone()], ..config.placement.clone() },
         ..config.clone()
     };
     let refused = Instance::create(environment(), impossible).err().unwrap().to_string();
