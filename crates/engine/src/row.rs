@@ -189,6 +189,21 @@ pub(crate) fn decode_columns(content: &[u8], wanted: &[usize]) -> Result<Row, Ma
     Ok(row)
 }
 
+/// Appends a content of only the columns `wanted`, in that order, each as it is stored; NULL for a column that the row
+/// does not have.
+pub(crate) fn copy_columns(content: &[u8], wanted: &[usize], out: &mut Vec<u8>) -> Result<(), Malformed> {
+    let mut columns = Columns::new(content)?;
+    let mut stored = Vec::new();
+    while let Some(column) = columns.next()? {
+        stored.push(column);
+    }
+    let of = |column: &usize| stored.get(*column).copied().unwrap_or((0, &[]));
+    put_varint(out, wanted.len() as u64);
+    wanted.iter().for_each(|column| put_varint(out, of(column).0));
+    wanted.iter().for_each(|column| out.extend_from_slice(of(column).1));
+    Ok(())
+}
+
 fn one_column(content: &[u8], wanted: usize) -> Result<Value, Malformed> {
     let mut columns = Columns::new(content)?;
     for _ in 0..wanted {
@@ -282,6 +297,9 @@ mod tests {
         for wanted in [&[1usize, 3][..], &[3, 1], &[4, 4, 0], &[], &[0, 1, 2, 3, 4]] {
             let expected: Row = wanted.iter().map(|&column| row[column].clone()).collect();
             assert_eq!(decode_columns(&bytes, wanted).unwrap(), expected, "{wanted:?}");
+            let mut copied = Vec::new();
+            copy_columns(&bytes, wanted, &mut copied).unwrap();
+            assert_eq!(decode(&copied).unwrap(), expected, "{wanted:?}");
         }
         assert_eq!(decode_columns(&bytes, &[4, 9]).unwrap(), [Value::Integer(4000), Value::Null]);
         assert_eq!(decode_columns(&bytes, &[9, 4]).unwrap(), [Value::Null, Value::Integer(4000)]);
@@ -307,6 +325,7 @@ mod tests {
             }
             let _ = decode(&bytes);
             let _ = decode_columns(&bytes, &[0, 2]);
+            let _ = copy_columns(&bytes, &[2, 0], &mut Vec::new());
         }
         assert_eq!(decode(&[1, 15, 0xff]), Err(Malformed), "text that is no UTF-8");
         assert_eq!(decode(&[1, 10]), Err(Malformed), "a type that is none");

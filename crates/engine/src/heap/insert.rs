@@ -1,89 +1,37 @@
 //! Insert: as many rows in one change as fit a page, with one undo record.
 
-use super::change::check_length;
-use super::page::{FIRST, Head, ROW_HEADER_BYTES, RowHeader, is_heap_of};
+use super::page::{FIRST, Head, RowHeader, is_heap_of};
+use super::pieces::Pieces;
 use super::target::{self, Target};
 use super::{damaged, layout};
 use crate::change::{Change, Handle};
 use crate::instance::Core;
 use crate::page::PageKind;
-use crate::row;
 use crate::space::Segment;
 use crate::transaction::edit::Latched;
 use crate::transaction::{Runs, Transaction, Undo, UndoPages, Xid};
-use crate::value::{Row, RowId};
+use crate::value::RowId;
 use crate::{Context, Result};
 use layout::{Plan, RUNS_MAX};
 
-/// Inserts rows, as many in one change as fit a page. `inserted` is told each row's address, in order.
+/// Inserts all the pieces that are left, as many in one change as fit a page. `inserted` is told each row's address, in
+/// order.
 ///
 /// # Errors
-/// [`crate::EngineError::RowTooLong`], [`crate::EngineError::TablespaceFull`], what storage says. Rows told to
-/// `inserted` are there.
+/// [`crate::EngineError::TablespaceFull`], what storage says. Rows told to `inserted` are there.
 pub fn insert(
     core: &Core,
     context: &Context,
     segment: &Segment,
     transaction: &mut Transaction,
-    rows: &[Row],
-    inserted: &mut dyn FnMut(usize, RowId),
+    pieces: &mut Pieces,
+    inserted: &mut dyn FnMut(RowId),
 ) -> Result<()> {
-    let page_bytes = transaction.stream().segment().page_bytes();
-    let mut pieces = Pieces::default();
-    let mut done = 0;
-    while done < rows.len() {
-        pieces.fill(&rows[done..], page_bytes)?;
-        let (page, plan) = insert_into_page(core, context, segment, transaction, &mut pieces)?;
-        for slot in plan.slots() {
-            inserted(done, RowId { page: page.page, slot });
-            done += 1;
-        }
+    while !pieces.left().is_empty() {
+        let (target, plan) = insert_into_page(core, context, segment, transaction, pieces)?;
+        plan.slots().for_each(|slot| inserted(RowId { page: target.page, slot }));
     }
     Ok(())
-}
-
-/// Row pieces, one after the other, headers still empty.
-#[derive(Default)]
-struct Pieces {
-    bytes: Vec<u8>,
-    capacities: Vec<usize>,
-}
-
-impl Pieces {
-    /// As many rows as a page may hold, at least one.
-    fn fill(&mut self, rows: &[Row], page_bytes: usize) -> Result<()> {
-        self.bytes.clear();
-        self.capacities.clear();
-        for row in rows {
-            let start = self.bytes.len();
-            self.bytes.resize(start + ROW_HEADER_BYTES, 0);
-            row::encode(row, &mut self.bytes);
-            let piece = self.bytes.len() - start;
-            if let Err(error) = check_length(piece - ROW_HEADER_BYTES, page_bytes) {
-                self.bytes.truncate(start);
-                // The rows before it are inserted; then it is the first, and its turn to fail.
-                return if start > 0 { Ok(()) } else { Err(error) };
-            }
-            let capacity = layout::capacity_for(piece);
-            self.bytes.resize(start + capacity, 0);
-            self.capacities.push(capacity);
-            if self.bytes.len() >= page_bytes {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// The first `rows` pieces, all with this header.
-    fn with_header(&mut self, rows: usize, header: RowHeader) -> &[u8] {
-        let header = header.to_bytes();
-        let mut at = 0;
-        for capacity in &self.capacities[..rows] {
-            self.bytes[at..at + ROW_HEADER_BYTES].copy_from_slice(&header);
-            at += capacity;
-        }
-        &self.bytes[..at]
-    }
 }
 
 /// Inserts the first of the pieces into one page.
@@ -98,9 +46,10 @@ fn insert_into_page(
     let undo = Undo::Insert { object: segment.object, page: segment.header, runs: Runs(&[0; 4 * RUNS_MAX]) };
     let undo_bytes = undo.bytes();
     // The pieces, and at worst a compacted page: its directory, and a move for each piece.
-    let bytes = pieces.bytes.len().min(page_bytes) + page_bytes + 256 + Transaction::change_bytes(undo_bytes);
+    let bytes =
+        pieces.left_bytes().min(page_bytes) + page_bytes + 256 + Transaction::change_bytes(undo_bytes);
     loop {
-        let target = target::get(core, context, segment, transaction, pieces.capacities[0])?;
+        let target = target::get(core, context, segment, transaction, pieces.left()[0])?;
         transaction.reserve(core, context, undo_bytes)?;
         let mut change = Change::begin(core, context, 1 + Transaction::CHANGE_PAGES, bytes)?;
         let (page, plan, pages) = if target.fresh {
@@ -136,7 +85,7 @@ fn insert_into_page(
 
 fn plan(change: &Change<'_>, page: Handle, pieces: &Pieces) -> Plan {
     let page = change.bytes(page);
-    layout::plan(page, pieces.capacities.iter().copied(), target::spare(page.len()))
+    layout::plan(page, pieces.left().iter().copied(), target::spare(page.len()))
 }
 
 /// Undo record and rows, in one redo record. Returns what is free in the page then.
@@ -154,8 +103,7 @@ fn write(
     let runs = Runs::encode(&plan.runs);
     let undo = Undo::Insert { object: segment.object, page: change.id(page), runs: Runs(&runs) };
     transaction.write(&mut change, pages, &undo);
-    let capacities = &pieces.capacities[..plan.rows].to_vec();
-    let bytes = pieces.with_header(plan.rows, header);
+    let (bytes, capacities) = pieces.take(plan.rows, header);
     let mut latched = Latched::new(&mut change, page);
     layout::insert(&mut latched, plan, bytes, capacities, header.xid, &is_active);
     let free = Head::read(change.bytes(page)).free();

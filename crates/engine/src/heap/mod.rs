@@ -1,7 +1,8 @@
 //! Heap tables: rows in slotted pages, versions by undo.
 //!
 //! ```text
-//! insert ──▶ target (which page) ──▶ layout (where in it)          get, scan ──▶ page::look ──▶ read (older versions, moved rows)
+//! insert ──▶ pieces ──▶ target (which page) ──▶ layout (where in it)
+//! get, scan ──▶ page::look ──▶ read (older versions, moved rows)        INSERT … SELECT: from page::look to pieces, undecoded
 //! update, delete, lock ──▶ latch (the row, locked for us) ──▶ layout
 //! rollback ──▶ take_back        purge ──▶ purge
 //! ```
@@ -17,6 +18,7 @@ mod insert;
 mod latch;
 mod layout;
 mod page;
+mod pieces;
 mod purge;
 mod read;
 mod scan;
@@ -28,8 +30,9 @@ mod tests;
 pub use change::{delete, lock, update};
 pub use insert::insert;
 pub use page::{ROW_HEADER_BYTES, RowHeader};
+pub use pieces::Pieces;
 pub use read::{Newest, get, newest};
-pub use scan::{count_cached, count_in_page, rows_cached, rows_in_page};
+pub use scan::{copy_cached, copy_in_page, count_cached, count_in_page, rows_cached, rows_in_page};
 
 pub(crate) use purge::{KeyHistory, purge_deleted, purge_updated};
 pub(crate) use take_back::take_back;

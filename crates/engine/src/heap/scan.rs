@@ -1,9 +1,10 @@
-//! Full scans: the rows of a page that a view sees, and how many there are.
+//! Full scans: the rows of a page that a view sees, as values or as they are stored, and how many there are.
 //!
 //! When the view sees everybody who ever changed the page, the page's own count answers `COUNT(*)` without a look at
 //! the rows. Rows that only undo or another page can tell are looked up one by one, after the page's latch was released.
 
 use super::page::{self, Head, Seen};
+use super::pieces::Pieces;
 use super::{malformed, read};
 use crate::instance::Core;
 use crate::page::PageId;
@@ -52,6 +53,44 @@ pub fn rows_cached(
     let mut found = Found { core, id, columns, rows, elsewhere: Vec::new() };
     found.look(segment, &core.cache.read(core, context, id)?, view)?;
     found.fetch(context, view)
+}
+
+/// The rows that [`rows_in_page`] would give, as they are stored; those that only undo or another page can tell come last.
+///
+/// # Errors
+/// As [`rows_in_page`]; [`crate::EngineError::RowTooLong`] when `columns` names long ones several times.
+#[expect(clippy::too_many_arguments, reason = "what is scanned, by whom, and what is wanted")]
+pub fn copy_in_page(
+    core: &Core,
+    context: &Context,
+    segment: &Segment,
+    id: PageId,
+    page: &[u8],
+    view: &ReadView,
+    columns: Option<&[usize]>,
+    pieces: &mut Pieces,
+) -> Result<()> {
+    let mut copy = Copy { core, id, columns, pieces, elsewhere: Vec::new() };
+    copy.look(segment, page, view)?;
+    copy.fetch(context, view)
+}
+
+/// As [`copy_in_page`], for a page in the cache.
+///
+/// # Errors
+/// As [`copy_in_page`].
+pub fn copy_cached(
+    core: &Core,
+    context: &Context,
+    segment: &Segment,
+    id: PageId,
+    view: &ReadView,
+    columns: Option<&[usize]>,
+    pieces: &mut Pieces,
+) -> Result<()> {
+    let mut copy = Copy { core, id, columns, pieces, elsewhere: Vec::new() };
+    copy.look(segment, &core.cache.read(core, context, id)?, view)?;
+    copy.fetch(context, view)
 }
 
 /// How many rows [`rows_in_page`] would give.
@@ -144,6 +183,42 @@ impl Found<'_> {
             at += 1;
             unseen.next_if_eq(&(at - 1)).is_none()
         });
+        Ok(())
+    }
+}
+
+/// Rows of one page on their way into another.
+struct Copy<'a> {
+    core: &'a Core,
+    id: PageId,
+    columns: Option<&'a [usize]>,
+    pieces: &'a mut Pieces,
+    /// Rows that the page itself cannot tell.
+    elsewhere: Vec<RowId>,
+}
+
+impl Copy<'_> {
+    fn look(&mut self, segment: &Segment, page: &[u8], view: &ReadView) -> Result<()> {
+        if !page::is_heap_of(page, segment.object) {
+            return Ok(());
+        }
+        for slot in 0..page::slots(page) {
+            let row = RowId { page: self.id, slot };
+            match page::look(page, slot, view) {
+                Seen::Nothing => {}
+                Seen::Row(content) => self.pieces.push_content(self.core, row, content, self.columns)?,
+                Seen::Elsewhere => self.elsewhere.push(row),
+            }
+        }
+        Ok(())
+    }
+
+    fn fetch(self, context: &Context, view: &ReadView) -> Result<()> {
+        for row in self.elsewhere {
+            if let Some(version) = read::seen_version(self.core, context, row, view)? {
+                self.pieces.push_content(self.core, row, &version.content, self.columns)?;
+            }
+        }
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::transaction::View;
 use super::{Call, Scan};
-use crate::heap::{self, Locator};
+use crate::heap::{self, Locator, Pieces};
 use crate::space::Table;
 use crate::statistics::Statistic;
 use crate::value::{Row, RowId, Value};
@@ -20,7 +20,7 @@ impl Call<'_> {
         let row = [table.store(values.to_vec())?];
         self.atomically(|call| {
             let mut address = None;
-            call.insert_rows(table, &row, &mut |_, at| address = Some(at))?;
+            call.insert_rows(table, &row, &mut |at| address = Some(at))?;
             Ok(address.expect("one row was inserted"))
         })
     }
@@ -44,45 +44,61 @@ impl Call<'_> {
     pub(super) fn insert_select(&mut self, table: &Table, scan: &mut Scan) -> Result<u64> {
         let newest = self.enter(table)?;
         let table = newest.as_deref().unwrap_or(table);
+        // Keys of indexes are made of values.
+        let copies = table.indexes.is_empty() && scan.suits(table);
         self.atomically(|call| {
             let mut count = 0;
             let mut batch = Batch::default();
             loop {
                 batch.fill(table, &mut std::iter::from_fn(|| scan.take_buffered().map(|(_, row)| row)))?;
                 // A batch that is not full goes on with the rows of the next pages.
-                if !batch.is_full() && scan.fill(call)? {
+                if !batch.is_full() && !copies && scan.fill(call)? {
                     continue;
                 }
                 if batch.rows.is_empty() {
-                    return Ok(count);
+                    break;
                 }
                 count += call.insert_batch(table, &mut batch)?;
             }
+            if copies { Ok(count + call.copy_rows(table, scan)?) } else { Ok(count) }
         })
     }
 
+    /// The rows that the scan has not read yet, from page to page as they are stored.
+    fn copy_rows(&mut self, table: &Table, scan: &mut Scan) -> Result<u64> {
+        let (core, context) = (self.core, self.context);
+        let mut pieces = Pieces::new(core.cache.block_bytes());
+        let mut count = 0;
+        loop {
+            pieces.clear();
+            while pieces.bytes() < BATCH_BYTES && scan.copy(self, &mut pieces)? {}
+            if pieces.count() == 0 {
+                return Ok(count);
+            }
+            count += pieces.count() as u64;
+            heap::insert(core, context, &table.segment, self.transaction()?, &mut pieces, &mut |_| {})?;
+        }
+    }
+
     fn insert_batch(&mut self, table: &Table, batch: &mut Batch) -> Result<u64> {
-        self.insert_rows(table, &batch.rows, &mut |_, _| {})?;
+        self.insert_rows(table, &batch.rows, &mut |_| {})?;
         let count = batch.rows.len() as u64;
         *batch = Batch::default();
         Ok(count)
     }
 
-    fn insert_rows(
-        &mut self,
-        table: &Table,
-        rows: &[Row],
-        inserted: &mut dyn FnMut(usize, RowId),
-    ) -> Result<()> {
+    fn insert_rows(&mut self, table: &Table, rows: &[Row], inserted: &mut dyn FnMut(RowId)) -> Result<()> {
         let (core, context) = (self.core, self.context);
+        let mut pieces = Pieces::new(core.cache.block_bytes());
+        rows.iter().try_for_each(|row| pieces.push(row))?;
         let transaction = self.transaction()?;
         if table.indexes.is_empty() {
-            return heap::insert(core, context, &table.segment, transaction, rows, inserted);
+            return heap::insert(core, context, &table.segment, transaction, &mut pieces, inserted);
         }
         let mut addresses = Vec::with_capacity(rows.len());
-        heap::insert(core, context, &table.segment, transaction, rows, &mut |n, address| {
+        heap::insert(core, context, &table.segment, transaction, &mut pieces, &mut |address| {
             addresses.push(address);
-            inserted(n, address);
+            inserted(address);
         })?;
         for index in &table.indexes {
             for (row, address) in rows.iter().zip(&addresses) {

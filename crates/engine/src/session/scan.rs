@@ -4,11 +4,12 @@ use super::transaction::View;
 use super::{Call, Session};
 use crate::Result;
 use crate::cache::DirectRead;
-use crate::heap;
+use crate::heap::{self, Pieces};
 use crate::page::PageId;
 use crate::parameter::Parameter;
+use crate::space::Domain;
 use crate::space::lock::Reading;
-use crate::space::{Segment, Table};
+use crate::space::{Column, Segment, Table};
 use crate::statistics::Statistic;
 use crate::transaction::Xid;
 use crate::value::{Row, RowId};
@@ -82,6 +83,8 @@ fn next_cached(
 pub struct Scan {
     segment: Segment,
     columns: Option<Vec<usize>>,
+    /// Of each value that a row has.
+    domains: Vec<Domain>,
     view: View,
     source: Source,
     rows: std::vec::IntoIter<(RowId, Row)>,
@@ -142,6 +145,37 @@ impl Scan {
         self.rows = rows.into_iter();
         Ok(true)
     }
+
+    /// Whether its rows can go into a table as they are stored.
+    pub(super) fn suits(&self, table: &Table) -> bool {
+        table.stores_alike(&self.domains)
+    }
+
+    /// As [`Scan::fill`], with the rows as they are stored; there may be none although it goes on. Those read before must have
+    /// been taken.
+    pub(super) fn copy(&mut self, call: &Call<'_>, pieces: &mut Pieces) -> Result<bool> {
+        let (core, context) = (&**call.core, call.context);
+        let Self { segment, columns, view, source, .. } = self;
+        let (columns, before) = (columns.as_deref(), pieces.count());
+        match source {
+            Source::Cached { runs, window, window_max } => {
+                let Some(id) = next_cached(call, runs, window, *window_max)? else { return Ok(false) };
+                context.count(Statistic::TableScanBlocksGotten, 1);
+                heap::copy_cached(core, context, segment, id, &view.view, columns, pieces)?;
+            }
+            Source::Direct(read) => {
+                let more = read.next(context, &mut |id, page| {
+                    context.count(Statistic::TableScanBlocksGotten, 1);
+                    heap::copy_in_page(core, context, segment, id, page, &view.view, columns, pieces)
+                })?;
+                if !more {
+                    return Ok(false);
+                }
+            }
+        }
+        context.count(Statistic::TableScanRowsGotten, (pieces.count() - before) as u64);
+        Ok(true)
+    }
 }
 
 impl Call<'_> {
@@ -162,9 +196,14 @@ impl Call<'_> {
             return Err(crate::EngineError::Invalid(format!("table {} has no column {wrong}", table.name)));
         }
         let source = Source::open(self, &table.segment)?;
+        let domains = match &columns {
+            None => table.columns.iter().map(Column::domain).collect(),
+            Some(columns) => columns.iter().map(|column| table.columns[*column].domain()).collect(),
+        };
         Ok(Scan {
             segment: table.segment,
             columns,
+            domains,
             view,
             source,
             rows: Vec::new().into_iter(),

@@ -23,6 +23,8 @@ pub use create::FIRST_USER_OBJECT;
 pub use extents::Extent;
 pub use table::{Column, ColumnKind, Index, IndexDef, Table, TableDef};
 
+pub(crate) use table::Domain;
+
 use crate::instance::{Core, Foundation};
 use crate::page::PageId;
 use crate::transaction::Purgeable;

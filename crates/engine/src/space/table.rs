@@ -47,6 +47,21 @@ impl ColumnKind {
     }
 }
 
+/// What a column may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Domain {
+    kind: ColumnKind,
+    not_null: bool,
+}
+
+impl Domain {
+    /// Whether [`Table::store`] changes no value of `source`, and refuses none.
+    fn holds_all_of(self, source: Self) -> bool {
+        let converts = matches!(self.kind, ColumnKind::Integer | ColumnKind::Real);
+        (!converts || self.kind == source.kind) && (!self.not_null || source.not_null)
+    }
+}
+
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
@@ -65,6 +80,10 @@ impl Column {
     pub fn new(name: &str, kind: ColumnKind) -> Self {
         let declared = format!("{kind:?}").to_ascii_uppercase();
         Self { name: name.to_owned(), kind, declared, not_null: false }
+    }
+
+    pub(crate) fn domain(&self) -> Domain {
+        Domain { kind: self.kind, not_null: self.not_null }
     }
 }
 
@@ -158,6 +177,13 @@ impl Table {
             value => Ok(value),
         };
         self.columns.iter().zip(values).map(stored).collect()
+    }
+
+    /// Whether rows of columns like these are stored here just as they are there.
+    pub(crate) fn stores_alike(&self, source: &[Domain]) -> bool {
+        let mut pairs = self.columns.iter().zip(source);
+        self.columns.len() == source.len()
+            && pairs.all(|(column, source)| column.domain().holds_all_of(*source))
     }
 
     /// This table with other indexes or another segment; the lock is the same.

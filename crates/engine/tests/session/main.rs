@@ -2,6 +2,7 @@
 //! a real directory.
 
 mod basics;
+mod copy;
 mod machine;
 mod model;
 mod random;

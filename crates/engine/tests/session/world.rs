@@ -181,7 +181,8 @@ impl World {
         let Some(table) = self.any_table() else { return self.create_table(who) };
         match self.below(100) {
             0..20 => self.insert(who, &table),
-            20..26 => self.insert_many(who, &table),
+            20..23 => self.insert_many(who, &table),
+            23..26 => self.copy(who, &table),
             26..44 => self.update(who, &table),
             44..54 => self.delete(who, &table),
             54..60 => self.look_up(who, &table),

@@ -68,11 +68,21 @@ fn fill(session: &mut Session, name: &str, rows: i64) -> Result<()> {
     session.commit()
 }
 
+fn copy(session: &mut Session, from: &str, to: &str) -> Result<()> {
+    let (from, to) = (session.table(from)?, session.table(to)?);
+    let mut scan = session.scan(&from)?;
+    session.insert_select(&to, &mut scan)?;
+    drop(scan);
+    session.commit()
+}
+
 type Statement = fn(&mut Session) -> Result<()>;
 
-const STATEMENTS: [Statement; 7] = [
+const STATEMENTS: [Statement; 9] = [
     |session| session.create_table(&people("t")).map(|_| ()),
     |session| fill(session, "t", 60),
+    |session| session.create_table(&people("u")).map(|_| ()),
+    |session| copy(session, "t", "u"),
     |session| session.create_index(&index("t_id", "t", &["id"], true)).map(|_| ()),
     |session| session.create_index(&index("t_both", "t", &["size", "name"], false)).map(|_| ()),
     |session| session.drop_index("t_id"),

@@ -97,15 +97,13 @@ impl Writer<'_> {
     }
 
     fn insert(&mut self, object: u32, rows: Vec<Row>) -> Result<Vec<RowId>> {
+        let mut pieces = heap::Pieces::new(self.core.cache.block_bytes());
+        rows.iter().try_for_each(|row| pieces.push(row))?;
         let mut addresses = Vec::new();
-        heap::insert(
-            self.core,
-            self.context,
-            &dictionary::segment(object),
-            self.transaction,
-            &rows,
-            &mut |_, address| addresses.push(address),
-        )?;
+        let segment = dictionary::segment(object);
+        heap::insert(self.core, self.context, &segment, self.transaction, &mut pieces, &mut |address| {
+            addresses.push(address);
+        })?;
         Ok(addresses)
     }
 }

@@ -3,8 +3,11 @@
 use super::{Actor, OpenScan, World};
 use crate::machine::{int, text};
 use crate::model::{Changes, Refusal, apply, refusals, seen};
-use engine::{EngineError, Result, Row, RowId, Value};
+use engine::{EngineError, Result, Row, RowId, Session, Table, Value};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows up to which a table is copied: it would double without end.
+const COPIED_MAX: usize = 150;
 
 impl World {
     pub(super) fn any_table(&mut self) -> Option<String> {
@@ -91,6 +94,33 @@ impl World {
 
     pub(super) fn insert_many(&mut self, who: usize, table: &str) -> Result<()> {
         let rows: Vec<Row> = (0..1 + self.below(60)).map(|_| self.row()).collect();
+        let given = rows.clone();
+        self.insert_all(who, table, rows, |session, table| session.insert_many(table, &mut given.into_iter()))
+    }
+
+    /// `INSERT INTO … SELECT * FROM` some table, perhaps the same.
+    pub(super) fn copy(&mut self, who: usize, table: &str) -> Result<()> {
+        let Some(source) = self.any_table() else { return Ok(()) };
+        let rows: Vec<Row> =
+            seen(&self.committed, &self.actors[who].changes, &source).into_values().collect();
+        if rows.len() > COPIED_MAX {
+            return self.insert_many(who, table);
+        }
+        self.insert_all(who, table, rows, |session, table| {
+            let source = session.table(&source)?;
+            let mut scan = session.scan(&source)?;
+            session.insert_select(table, &mut scan)
+        })
+    }
+
+    /// A statement that inserts many rows.
+    fn insert_all(
+        &mut self,
+        who: usize,
+        table: &str,
+        rows: Vec<Row>,
+        statement: impl FnOnce(&mut Session, &Table) -> Result<u64>,
+    ) -> Result<()> {
         let mut own = self.actors[who].changes.clone();
         let mut expected = BTreeSet::new();
         for (n, row) in rows.iter().enumerate() {
@@ -102,7 +132,7 @@ impl World {
         let before = seen(&self.committed, &self.actors[who].changes, table);
         let session = &mut self.actors[who].session;
         let described = session.table(table)?;
-        let result = session.insert_many(&described, &mut rows.clone().into_iter());
+        let result = statement(session, &described);
         if self.outcome(who, table, &expected, result)?.is_none() {
             return Ok(());
         }
