@@ -133,7 +133,7 @@ pub(super) fn group_of(record: &GroupRecord, block: u32, members: Vec<Member>) -
         number: record.number,
         bytes: record.bytes,
         block,
-        members,
+        members: Arc::new(members),
         sequence: 0,
         first: Lsn(0),
         first_time: 0,

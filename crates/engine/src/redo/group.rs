@@ -64,7 +64,8 @@ pub(super) struct Group {
     /// Size of a member.
     pub bytes: u64,
     pub block: u32,
-    pub members: Vec<Member>,
+    /// Shared with the log writer while it writes.
+    pub members: Arc<Vec<Member>>,
     /// 0: never used.
     pub sequence: u32,
     pub first: Lsn,

@@ -132,7 +132,7 @@ impl RedoLog {
     }
 
     /// Where recovery would have to begin for all that is appended from now on: the start of the chunk that the next record
-    /// goes to. Pages are marked dirty with it. While recovery rolls forward: everything before it is applied.
+    /// goes to. Pages are marked dirty with it.
     ///
     /// At most [`RedoLog::tail_lsn`], which lies inside a chunk. Who sees this position sees everything that was done before
     /// the records before it were appended, marks of dirty pages included.

@@ -86,6 +86,11 @@ impl RedoLog {
             all.push(open_group(&*environment.storage, access, &expected, record, &*keeper)?);
         }
         let current = arrange(&mut all, options.checkpoint)?;
+        let records: Vec<GroupRecord> = all.iter().map(Group::record).collect();
+        if records != options.groups {
+            // Before the first write, which these members will lack.
+            keeper.keep(&helper, &records)?;
+        }
         let smallest = all.iter().map(Group::capacity).min().unwrap_or(0);
         let half = half_bytes(options.buffer_bytes, smallest, block)?;
         let first = options.checkpoint;
@@ -163,7 +168,7 @@ fn open_group(
     keeper: &dyn Keeper,
 ) -> Result<Group> {
     let mut group = group_of(record, expected.block, Vec::new());
-    let mut complaints = Vec::new();
+    let (mut complaints, mut members) = (Vec::new(), Vec::new());
     for member in &record.members {
         let opened = match member.state {
             FileState::Online => open_member(storage, access, expected, &member.path),
@@ -182,8 +187,11 @@ fn open_group(
                 None
             }
         };
-        group.members.push(Member { path: member.path.clone(), disk, state: member.state });
+        // One that is not there now lacks what is written from now on: should it come back, it must not be believed.
+        let state = if disk.is_some() { member.state } else { FileState::Invalid };
+        members.push(Member { path: member.path.clone(), disk, state });
     }
+    group.members = Arc::new(members);
     if group.members.iter().any(|m| m.usable().is_some()) {
         for complaint in complaints {
             keeper.alert(&format!("log group {}: member not used: {complaint}", record.number));

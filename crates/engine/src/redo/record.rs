@@ -158,10 +158,11 @@ fn longest_hole(page: &[u8]) -> std::ops::Range<usize> {
     best
 }
 
-/// A record read back: its parts are found, their bodies not looked at yet.
+/// A record read back; its parts are not looked at yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     parts: u16,
+    /// All of it, header included.
     bytes: &'a [u8],
 }
 
@@ -179,11 +180,11 @@ pub struct Part<'a> {
     body: &'a [u8],
 }
 
-/// Takes the first record off `bytes`: the record, its length, and what follows.
+/// The first record of `bytes`, and its length.
 ///
 /// # Errors
 /// When it is none. Never panics, whatever the bytes are.
-pub fn decode(bytes: &[u8]) -> Result<(Record<'_>, usize, &[u8]), Malformed> {
+pub fn decode(bytes: &[u8]) -> Result<(Record<'_>, usize), Malformed> {
     let header = bytes.get(..RECORD_HEADER).ok_or(Malformed("record header beyond the end"))?;
     let length = page::get_u32(header, 0) as usize;
     if length < RECORD_HEADER || length > bytes.len() {
@@ -192,31 +193,38 @@ pub fn decode(bytes: &[u8]) -> Result<(Record<'_>, usize, &[u8]), Malformed> {
     if page::get_u16(header, 6) != 0 {
         return Err(Malformed("record header"));
     }
-    let (record, rest) = bytes.split_at(length);
-    Ok((Record { parts: page::get_u16(header, 4), bytes: &record[RECORD_HEADER..] }, length, rest))
+    Ok((Record { parts: page::get_u16(header, 4), bytes: &bytes[..length] }, length))
 }
 
 impl<'a> Record<'a> {
-    /// Its parts, in order; ends after the first error.
-    pub fn parts(&self) -> impl Iterator<Item = Result<Part<'a>, Malformed>> + use<'a> {
-        let (mut rest, mut left, mut broken) = (self.bytes, self.parts, false);
+    /// Its parts, in order, each with the byte of the record at which it begins; ends after the first error.
+    pub fn parts(&self) -> impl Iterator<Item = Result<(usize, Part<'a>), Malformed>> + use<'a> {
+        let (bytes, mut at, mut left) = (self.bytes, RECORD_HEADER, self.parts);
         std::iter::from_fn(move || {
-            if broken || (left == 0 && rest.is_empty()) {
+            if at == bytes.len() && left == 0 {
                 return None;
             }
-            let part =
-                if left == 0 { Err(Malformed("bytes behind the last part")) } else { take_part(&mut rest) };
-            left = left.saturating_sub(1);
-            broken = part.is_err();
-            Some(part)
+            let found = match left {
+                0 => Err(Malformed("bytes behind the last part")),
+                _ => part(&bytes[at..]).map(|part| (at, part)),
+            };
+            match &found {
+                Ok((_, part)) => (at, left) = (at + PART_HEADER + part.body.len(), left - 1),
+                Err(_) => (at, left) = (bytes.len(), 0),
+            }
+            Some(found)
         })
     }
 }
 
-fn take_part<'a>(rest: &mut &'a [u8]) -> Result<Part<'a>, Malformed> {
-    let header = rest.get(..PART_HEADER).ok_or(Malformed("part header beyond the end"))?;
+/// The part at the beginning of `bytes`.
+///
+/// # Errors
+/// When there is none.
+pub fn part(bytes: &[u8]) -> Result<Part<'_>, Malformed> {
+    let header = bytes.get(..PART_HEADER).ok_or(Malformed("part header beyond the end"))?;
     let length = page::get_u32(header, 12) as usize;
-    let body = rest[PART_HEADER..].get(..length).ok_or(Malformed("part length"))?;
+    let body = bytes[PART_HEADER..].get(..length).ok_or(Malformed("part length"))?;
     let form = match header[6] {
         0 => Form::Edits,
         1 => Form::Image,
@@ -228,7 +236,6 @@ fn take_part<'a>(rest: &mut &'a [u8]) -> Result<Part<'a>, Malformed> {
         return Err(Malformed("page address"));
     }
     let kind = page::kind(&[0, 0, 0, 0, header[7]]).ok_or(Malformed("page kind"))?;
-    *rest = &rest[PART_HEADER + length..];
     Ok(Part { id, form, kind, object: page::get_u32(header, 8), body })
 }
 

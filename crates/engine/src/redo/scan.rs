@@ -17,8 +17,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use waits::Event;
 
-/// Bytes read at once; grows when a chunk is larger.
-const READ_BYTES: u64 = 16 << 20;
+/// Bytes read at once, unless a chunk is larger.
+const READ_BYTES: usize = 8 << 20;
 
 /// Chunks that were read together.
 pub(super) struct Batch {
@@ -27,6 +27,8 @@ pub(super) struct Batch {
     pub end: Lsn,
     /// LSN of the first record of each chunk, and where its records lie in [`LogReader::bytes`].
     pub chunks: Vec<(Lsn, Range<usize>)>,
+    /// Bytes of the buffer that it takes.
+    bytes: usize,
 }
 
 /// Where the log ends.
@@ -50,18 +52,25 @@ pub(super) struct LogReader<'a> {
     /// The member that was good last.
     member: usize,
     buffer: Buffer,
+    /// Up to which the buffer may grow.
+    batch_bytes: usize,
+    /// The last batch filled the buffer.
+    filled: bool,
 }
 
-/// What a member has at some place.
+/// What a member has at the current place.
 enum Found {
-    Chunks(Batch),
+    /// Chunks, now in the batch.
+    Chunks,
     /// Readable, and not the chunk that should be there.
     Nothing,
     Unreadable(String),
+    /// A chunk that does not fit into what is left of the buffer.
+    Full(usize),
 }
 
 impl<'a> LogReader<'a> {
-    /// From `at` on, which lies in `groups[group]`.
+    /// From `at` on, which lies in `groups[group]`, in batches that grow up to `batch_bytes`: a short log needs little memory.
     ///
     /// # Errors
     /// No memory.
@@ -71,10 +80,22 @@ impl<'a> LogReader<'a> {
         groups: &'a [Group],
         group: usize,
         at: Lsn,
+        batch_bytes: usize,
     ) -> Result<Self> {
-        let largest = groups.iter().map(Group::capacity).max().unwrap_or(0);
-        let buffer = Buffer::new(READ_BYTES.min(largest) as usize)?;
-        Ok(Self { context, database, groups, group, at, from: at, member: 0, buffer })
+        let batch_bytes = batch_bytes.next_multiple_of(groups[group].block as usize);
+        let buffer = Buffer::new(READ_BYTES.min(batch_bytes))?;
+        Ok(Self {
+            context,
+            database,
+            groups,
+            group,
+            at,
+            from: at,
+            member: 0,
+            buffer,
+            batch_bytes,
+            filled: false,
+        })
     }
 
     /// Finds the chunk in which reading has to begin. Where none begins at the checkpoint, the position lies inside a chunk,
@@ -82,7 +103,7 @@ impl<'a> LogReader<'a> {
     /// checkpoint. After a `clean` shutdown the checkpoint is the end, and nothing needs to be shown.
     ///
     /// # Errors
-    /// No memory.
+    /// None.
     pub fn find_start(&mut self, clean: bool) -> Result<()> {
         let group = &self.groups[self.group];
         let whole_block = (self.at.0 - group.first.0).is_multiple_of(group.block.into());
@@ -92,7 +113,8 @@ impl<'a> LogReader<'a> {
         let mut begins_here = false;
         if whole_block && self.left() > 0 {
             for member in group.members.iter().filter(|m| m.usable().is_some()) {
-                begins_here |= matches!(self.read_member(member)?, Found::Chunks(_));
+                let mut batch = self.batch();
+                begins_here |= matches!(self.read_member(member, &mut batch), Found::Chunks | Found::Full(_));
             }
         }
         if !begins_here {
@@ -101,49 +123,73 @@ impl<'a> LogReader<'a> {
         Ok(())
     }
 
+    /// An empty one at the current place.
+    fn batch(&self) -> Batch {
+        Batch { start: self.at, end: self.at, chunks: Vec::new(), bytes: 0 }
+    }
+
     /// What was read.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// The next chunks; `None` at the end of the log.
+    /// The next chunks, of as many groups as they lie in; `None` at the end of the log.
     ///
     /// # Errors
-    /// [`EngineError::Damaged`]: see above.
+    /// [`EngineError::Damaged`]: see above. No memory.
     pub fn next(&mut self) -> Result<Option<Batch>> {
+        let mut batch = self.batch();
+        let larger = (2 * self.buffer.len()).min(self.batch_bytes);
+        if std::mem::take(&mut self.filled) && larger > self.buffer.len() {
+            self.buffer = Buffer::new(larger)?;
+        }
         loop {
-            let mut unreadable = Vec::new();
-            let mut readable = false;
-            let members = &self.groups[self.group].members;
-            if self.left() > 0 {
-                for turn in 0..members.len() {
-                    let index = (self.member + turn) % members.len();
-                    if members[index].usable().is_none() {
-                        continue;
-                    }
-                    match self.read_member(&members[index])? {
-                        Found::Chunks(batch) => {
-                            (self.member, self.at) = (index, batch.end);
-                            return Ok(Some(batch));
-                        }
-                        Found::Nothing => readable = true,
-                        Found::Unreadable(what) => unreadable.push(what),
-                    }
+            match self.read_here(&mut batch)? {
+                Found::Chunks => {}
+                Found::Full(bytes) if batch.bytes == 0 => self.buffer = Buffer::new(bytes)?,
+                Found::Full(_) => {
+                    self.filled = true;
+                    return Ok(Some(batch));
                 }
-                if !readable {
-                    return Err(self.damaged(&format!("no member can be read: {}", unreadable.join("; "))));
+                Found::Nothing if self.go_on()? => {}
+                Found::Nothing if batch.bytes > 0 => return Ok(Some(batch)),
+                Found::Nothing => return self.end_here().map(|()| None),
+                Found::Unreadable(what) => {
+                    return Err(self.damaged(&format!("no member can be read: {what}")));
                 }
-            }
-            if !self.go_on()? {
-                self.check_nothing_behind()?;
-                if self.at < self.from {
-                    return Err(
-                        self.damaged(&format!("the log ends before the checkpoint at {}", self.from.0))
-                    );
-                }
-                return Ok(None);
             }
         }
+    }
+
+    /// Reads on from the member that was good last, or from another one.
+    fn read_here(&mut self, batch: &mut Batch) -> Result<Found> {
+        let members = &self.groups[self.group].members;
+        let (mut unreadable, mut nothing) = (Vec::new(), self.left() == 0);
+        for turn in 0..members.len() {
+            let index = (self.member + turn) % members.len();
+            if self.left() == 0 || members[index].usable().is_none() {
+                continue;
+            }
+            match self.read_member(&members[index], batch) {
+                Found::Nothing => nothing = true,
+                Found::Unreadable(what) => unreadable.push(what),
+                found => {
+                    (self.member, self.at) = (index, batch.end);
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(if nothing { Found::Nothing } else { Found::Unreadable(unreadable.join("; ")) })
+    }
+
+    /// # Errors
+    /// When it is not the end of the log that it looks like.
+    fn end_here(&mut self) -> Result<()> {
+        self.check_nothing_behind()?;
+        if self.at < self.from {
+            return Err(self.damaged(&format!("the log ends before the checkpoint at {}", self.from.0)));
+        }
+        Ok(())
     }
 
     /// Where it ended; call after [`LogReader::next`] gave `None`.
@@ -174,70 +220,75 @@ impl<'a> LogReader<'a> {
         Ok(true)
     }
 
-    /// Reads from one member at the current place, growing the buffer to whole chunks.
-    fn read_member(&mut self, member: &Member) -> Result<Found> {
+    /// Reads from one member at the current place into what is left of the buffer, and adds the chunks to the batch.
+    fn read_member(&mut self, member: &Member, batch: &mut Batch) -> Found {
+        let block = self.groups[self.group].block as usize;
+        let mut wanted = READ_BYTES;
         loop {
-            let length = (self.buffer.len() as u64).min(self.left()) as usize;
-            if let Some(what) = self.read(member, self.at, length) {
-                return Ok(Found::Unreadable(what));
+            let room = self.buffer.len() - batch.bytes;
+            let length = wanted.min(room).min(self.left() as usize);
+            if length < block {
+                return Found::Full(wanted);
             }
-            match self.parse(length) {
-                Parsed::Batch(batch) => return Ok(Found::Chunks(batch)),
-                Parsed::Nothing => return Ok(Found::Nothing),
-                Parsed::Larger(bytes) => self.buffer = Buffer::new(bytes)?,
+            let at = batch.bytes;
+            if let Some(what) = self.read(member, self.at, at..at + length) {
+                return Found::Unreadable(what);
+            }
+            match self.parse(at..at + length, batch) {
+                // Longer than what was read: once more with all of it, if the buffer has room.
+                Found::Full(bytes) if bytes <= room => wanted = bytes,
+                found => return found,
             }
         }
     }
 
-    /// Reads `length` bytes at `lsn` into the buffer; says what went wrong.
-    fn read(&mut self, member: &Member, lsn: Lsn, length: usize) -> Option<String> {
+    /// Reads at `lsn` into a part of the buffer; says what went wrong.
+    fn read(&mut self, member: &Member, lsn: Lsn, part: Range<usize>) -> Option<String> {
         let group = &self.groups[self.group];
-        let offset = group.offset(lsn);
+        let (offset, length) = (group.offset(lsn), part.len());
         let disk = member.usable()?;
         let outcome = {
             let (block, blocks) = (offset / u64::from(group.block), length as u64 / u64::from(group.block));
             let _wait =
                 self.context.slot.enter(Event::LogFileSequentialRead, group.number.into(), block, blocks);
-            disk.read_at(&mut self.buffer[..length], offset)
+            disk.read_at(&mut self.buffer[part], offset)
         };
-        if outcome.is_full() {
-            return None;
-        }
-        Some(format!("{}: reading {length} bytes at offset {offset}: {outcome:?}", member.path.display()))
+        outcome.check(&member.path, "pread", offset, length as u32).err().map(|error| error.to_string())
     }
 
-    /// Finds the chunks at the beginning of the buffer, of which `length` bytes were read.
-    fn parse(&self, length: usize) -> Parsed {
+    /// Adds the chunks at the beginning of `part` of the buffer to the batch; they continue it.
+    fn parse(&self, part: Range<usize>, batch: &mut Batch) -> Found {
         let group = &self.groups[self.group];
-        let (start, left) = (self.at, self.left());
-        let mut batch = Batch { start, end: start, chunks: Vec::new() };
-        let mut at = 0;
-        while at < length {
+        let (first, left) = (part.start, self.left());
+        let mut at = part.start;
+        while at < part.end {
             let place = Place { database: self.database, sequence: group.sequence, start: batch.end };
-            let Some(content) = chunk::content(&self.buffer[at..length], place) else { break };
+            let rest = &self.buffer[at..part.end];
+            let Some(content) = chunk::content(rest, place) else { break };
             let bytes = content.chunk_bytes(group.block);
-            if at as u64 + bytes > left {
+            if (at - first) as u64 + bytes > left {
                 break;
             }
-            if at as u64 + bytes > length as u64 {
-                // Cut off by the end of the buffer: comes first in the next batch, or needs a larger buffer.
-                if at == 0 {
-                    return Parsed::Larger(bytes as usize);
+            if bytes > rest.len() as u64 {
+                // Cut off by the end of what was read: it comes first next time.
+                if at == first {
+                    return Found::Full(bytes as usize);
                 }
                 break;
             }
-            if !chunk::is_intact(&self.buffer[at..length], content) {
+            if !chunk::is_intact(rest, content) {
                 break;
             }
             let records = at + chunk::HEADER_BYTES;
-            let first = Lsn(batch.end.0 + chunk::HEADER_BYTES as u64);
+            let start = Lsn(batch.end.0 + chunk::HEADER_BYTES as u64);
             batch.end.0 += bytes;
             if batch.end > self.from {
-                batch.chunks.push((first, records..records + content.records as usize));
+                batch.chunks.push((start, records..records + content.records as usize));
             }
             at += bytes as usize;
         }
-        if batch.end == start { Parsed::Nothing } else { Parsed::Batch(batch) }
+        batch.bytes = at;
+        if at == first { Found::Nothing } else { Found::Chunks }
     }
 
     /// The second of the three: no intact chunk of this turn lies behind the end, in any member.
@@ -246,11 +297,11 @@ impl<'a> LogReader<'a> {
         let block = u64::from(group.block);
         // A chunk that begins this far behind was not in flight together with the one that is missing.
         let far = padded(group.capacity() / 8, group.block).min(self.left());
-        for member in &group.members {
+        for member in group.members.iter() {
             let mut from = block;
             while from < far && member.usable().is_some() {
-                let length = (self.buffer.len() as u64).min(self.left() - from) as usize;
-                if self.read(member, Lsn(self.at.0 + from), length).is_some() {
+                let length = READ_BYTES.min(self.buffer.len()).min((self.left() - from) as usize);
+                if self.read(member, Lsn(self.at.0 + from), 0..length).is_some() {
                     break;
                 }
                 if let Some(found) = self.chunk_behind(from, length) {
@@ -286,11 +337,4 @@ impl<'a> LogReader<'a> {
             ),
         }
     }
-}
-
-enum Parsed {
-    Batch(Batch),
-    Nothing,
-    /// The first chunk needs a buffer of so many bytes.
-    Larger(usize),
 }

@@ -107,7 +107,7 @@ impl RedoLog {
                 return waiter.and_then(|w| w.times()).or(led);
             }
             let mut state = self.state.lock();
-            debug_assert!(lsn <= state.tail(), "waits for {lsn:?}, but the log ends at {:?}", state.tail());
+            assert!(lsn <= state.tail(), "waits for {lsn:?}, but the log ends at {:?}", state.tail());
             if self.durable_lsn() >= lsn {
                 continue;
             }

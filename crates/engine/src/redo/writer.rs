@@ -22,7 +22,6 @@
 use super::RedoLog;
 use super::buffer::State;
 use super::chunk::{self, Content, HEADER_BYTES, Place};
-use super::group::Member;
 use super::header::{self, Header};
 use super::sync::Waiter;
 use crate::files::control::FileState;
@@ -204,11 +203,10 @@ impl RedoLog {
 
     /// Steps 2 and 3.
     fn write(&self, writer: &mut Writer, lgwr: Option<&Context>, taken: &Taken) -> Result<()> {
-        // Only the role's holder changes members, so a copy stays right while the state is not locked.
-        let (members, header) = {
+        let header = {
             let state = self.state.lock();
             let group = state.groups.by_number(taken.group);
-            let header = Header {
+            Header {
                 database: self.database,
                 group: group.number,
                 sequence: group.sequence,
@@ -216,14 +214,13 @@ impl RedoLog {
                 first: group.first,
                 bytes: group.bytes,
                 first_time: group.first_time,
-            };
-            (group.members.clone(), header)
+            }
         };
         let context = lgwr.unwrap_or(&writer.context);
         if taken.advanced {
             let block = &mut writer.header[..header.block as usize];
             header::encode(&header, block);
-            self.write_members(context, &members, taken, block, 0)?;
+            self.write_members(context, taken, block, 0)?;
             self.note_switch(context, &header);
         }
         if taken.bytes == 0 {
@@ -231,18 +228,13 @@ impl RedoLog {
         }
         let chunk = &mut writer.spare[..taken.bytes as usize];
         chunk::seal(chunk, taken.place, taken.content);
-        self.write_members(context, &members, taken, chunk, taken.offset)
+        self.write_members(context, taken, chunk, taken.offset)
     }
 
     /// Writes `data` durably to every member, one after the other.
-    fn write_members(
-        &self,
-        context: &Context,
-        members: &[Member],
-        taken: &Taken,
-        data: &[u8],
-        offset: u64,
-    ) -> Result<()> {
+    fn write_members(&self, context: &Context, taken: &Taken, data: &[u8], offset: u64) -> Result<()> {
+        // Each time anew: one that failed at the header block is no member for the chunk. Only the role's holder changes them.
+        let members = self.state.lock().groups.by_number(taken.group).members.clone();
         let mut failed = Vec::new();
         let usable = members.iter().filter(|m| m.usable().is_some()).count();
         {
@@ -291,7 +283,7 @@ impl RedoLog {
         let _keeping = self.keeping.lock();
         let records = {
             let mut state = self.state.lock();
-            let members = &mut state.groups.by_number_mut(group).members;
+            let members = Arc::make_mut(&mut state.groups.by_number_mut(group).members);
             failed.iter().for_each(|(index, _)| members[*index].state = FileState::Invalid);
             state.groups.records()
         };

@@ -1,6 +1,7 @@
 //! Changes in a whole instance, against a model of its pages: the power goes at any call, comes back, and goes again.
 //!
-//! The pages lie at the end of a data file, where no segment will ever reach.
+//! The pages lie at the end of a data file, where no segment will ever reach. There are more of them than the cache holds, so
+//! that recovery writes pages and reads them again.
 
 use crate::change::{Change, Handle};
 use crate::files::control::TablespaceKind;
@@ -15,17 +16,17 @@ use std::sync::Arc;
 use units::{Rng, Seed};
 use waits::SessionKind;
 
-const PAGE: usize = 2048;
-const PAGES: u32 = 60;
+const PAGE: usize = 8192;
+const PAGES: u32 = 100;
 
 fn config(protection: &str) -> InstanceConfig {
     let mut config = InstanceConfig::new("/db")
-        .with("db_block_size", "2k")
+        .with("db_block_size", "8k")
         .with("db_cache_size", "512k")
         .with("log_block_size", "512")
-        .with("log_buffer", "256k")
+        .with("log_buffer", "512k")
         .with("torn_page_protection", protection);
-    config.redo_bytes = 1 << 20;
+    config.redo_bytes = 2 << 20;
     config.redo_groups = 3;
     config
 }
@@ -41,13 +42,13 @@ fn made(protection: &str) -> SimStorage {
 /// What the pages should be.
 struct Model {
     /// After each change that may have survived: its end, and all pages. The first is what the last recovery left.
-    states: Vec<(Lsn, BTreeMap<PageId, Vec<u8>>)>,
+    states: Vec<(Lsn, BTreeMap<PageId, Arc<Vec<u8>>>)>,
     /// How many of them must be there.
     acknowledged: usize,
 }
 
 impl Model {
-    fn now(&self) -> &BTreeMap<PageId, Vec<u8>> {
+    fn now(&self) -> &BTreeMap<PageId, Arc<Vec<u8>>> {
         &self.states.last().unwrap().1
     }
 }
@@ -95,7 +96,7 @@ fn change(core: &Core, context: &Context, rng: &mut Rng, model: &mut Model) -> R
             again.new_page(*id, PageKind::Heap, 99)?;
             let mut page = vec![0; PAGE];
             page::format(&mut page, *id, PageKind::Heap, 99);
-            pages.insert(*id, content(&page));
+            pages.insert(*id, Arc::new(content(&page)));
         }
         return Ok(note(core, model, again, pages));
     }
@@ -103,21 +104,22 @@ fn change(core: &Core, context: &Context, rng: &mut Rng, model: &mut Model) -> R
         if *fresh {
             let mut page = vec![0; PAGE];
             page::format(&mut page, *id, PageKind::Heap, 99);
-            pages.insert(*id, content(&page));
+            pages.insert(*id, Arc::new(content(&page)));
         }
     }
     for _ in 0..rng.below(6) {
         let at = rng.below(handles.len() as u64) as usize;
-        edit(&mut change, handles[at].0, pages.get_mut(&ids[at]).unwrap(), rng);
+        let shadow = Arc::make_mut(pages.get_mut(&ids[at]).unwrap());
+        edit(&mut change, handles[at].0, shadow, rng);
     }
     for (id, (handle, _)) in ids.iter().zip(&handles) {
-        assert_eq!(content(change.bytes(*handle)), pages[id], "{id}");
+        assert_eq!(content(change.bytes(*handle)), **pages[id], "{id}");
     }
     Ok(note(core, model, change, pages))
 }
 
 /// Finishes a change. One without edits is none: its pages say nothing of it.
-fn note(core: &Core, model: &mut Model, change: Change<'_>, pages: BTreeMap<PageId, Vec<u8>>) -> Lsn {
+fn note(core: &Core, model: &mut Model, change: Change<'_>, pages: BTreeMap<PageId, Arc<Vec<u8>>>) -> Lsn {
     let before = core.redo.tail_lsn();
     let end = change.finish();
     if end > before {
@@ -173,7 +175,7 @@ fn add_and_drop(core: &Core, context: &Context) -> Result<()> {
     let number = core.redo.log().iter().map(|row| row.group).max().unwrap_or(0) + 1;
     let spec = crate::redo::GroupSpec {
         members: ["a", "b"].iter().map(|m| format!("/db/more{number}{m}").into()).collect(),
-        bytes: 1 << 20,
+        bytes: 2 << 20,
     };
     match core.redo.add_group(context, None, &spec) {
         // The files of a group whose number is used again, dropped by a crash.
@@ -205,7 +207,7 @@ fn check(core: &Arc<Core>, model: &mut Model, words: &str) -> Result<()> {
     assert!(at + 1 >= model.acknowledged, "{words}: {at} of {} changes", model.acknowledged);
     let (end, expected) = model.states[at].clone();
     for (id, page) in &expected {
-        assert_eq!(&content(&found[id]), page, "{words}: {id} as of {end:?}");
+        assert_eq!(content(&found[id]), **page, "{words}: {id} as of {end:?}");
     }
     for (id, page) in found.iter().filter(|(id, _)| !expected.contains_key(id)) {
         assert_eq!(page::lsn(page), Lsn(0), "{words}: {id} was never changed");

@@ -40,6 +40,8 @@ struct Trouble {
 struct Memory {
     files: Mutex<BTreeMap<PathBuf, Arc<CrashDisk>>>,
     trouble: Mutex<Option<Trouble>>,
+    /// Of each file named here, this write (from 0) fails, and only this one.
+    single: Mutex<Vec<(String, i64)>>,
     /// How long a write takes, microseconds: long enough for sessions to queue behind it.
     write_us: AtomicU64,
 }
@@ -54,6 +56,10 @@ impl Memory {
     /// The `writes`-th write from now on fails, and all after it, of files whose name has `of` in it.
     fn fail_after(&self, writes: i64, of: &str) {
         *self.trouble.lock() = Some(Trouble { writes_left: writes, of: of.to_owned() });
+    }
+
+    fn fail_nth(&self, writes: &[(&str, i64)]) {
+        *self.single.lock() = writes.iter().map(|(path, nth)| ((*path).to_owned(), *nth)).collect();
     }
 
     fn disk(&self, path: &str) -> Arc<CrashDisk> {
@@ -79,6 +85,14 @@ impl Disk for Opened {
         match self.memory.write_us.load(Ordering::Relaxed) {
             0 => {}
             us => std::thread::sleep(std::time::Duration::from_micros(us)),
+        }
+        for (path, left) in &mut *self.memory.single.lock() {
+            if self.path == Path::new(path) {
+                *left -= 1;
+                if *left == -1 {
+                    return Outcome::Errno(5);
+                }
+            }
         }
         if let Some(trouble) = &mut *self.memory.trouble.lock()
             && self.path.to_string_lossy().contains(&trouble.of)
@@ -313,6 +327,10 @@ impl Table {
 }
 
 impl Pages for Table {
+    fn batch_bytes(&self) -> usize {
+        // Fewer than a chunk may have, more than most have, all that a group has.
+        [512, 6_000, 40_000, 1 << 20][self.disk.lock().len() % 4]
+    }
     fn exists(&self, id: PageId) -> bool {
         id.file != 9
     }
