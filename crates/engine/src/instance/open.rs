@@ -28,7 +28,9 @@ impl Instance {
     ///
     /// 1. lock: nobody else has it open.
     /// 2. control file: what there is and where it stands.
-    /// 3. what an interrupted ADD or DROP left is removed, then the data files are opened and their headers looked at.
+    /// 3. what an interrupted ADD or DROP left is removed, then the data files are opened and their headers looked at. After a
+    ///    crash each file is synced before it is read: what a killed process wrote may be readable and not durable, and a page
+    ///    that recovery finds up to date is not written again.
     /// 4. database writers start: roll forward needs free buffers. No checkpointer yet: the checkpoint stays where it is until
     ///    everything after it is in memory or on disk again.
     /// 5. torn blocks are restored, redo is rolled forward from the checkpoint. Its end is where new redo goes.
@@ -51,6 +53,9 @@ impl Instance {
             &context,
         )?;
         admin::open_all(&foundation.files, &foundation.control, &foundation.alert)?;
+        if !was_clean {
+            make_durable(&foundation)?;
+        }
         let redo = RedoLog::open(&foundation, &context)?;
         let instance = Self { core: Core::new(foundation, redo)? };
         instance.recover(&context)?;
@@ -82,6 +87,14 @@ impl Instance {
         core.processes.start(core, redo::log_writer(core)?)?;
         core.processes.start(core, cache::checkpointer(core)?)
     }
+}
+
+/// Syncs the data files.
+fn make_durable(foundation: &Foundation) -> Result<()> {
+    for file in foundation.files.all() {
+        file.disk()?.sync().check(&file.path, "fdatasync", 0, 0)?;
+    }
+    Ok(())
 }
 
 /// Keeps other instances, also those of other processes, away from the database.

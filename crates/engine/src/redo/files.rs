@@ -149,6 +149,8 @@ pub(super) fn open_member(
     path: &Path,
 ) -> std::result::Result<(Arc<dyn Disk>, Header), String> {
     let disk = storage.open(path, access).map_err(|error| error.to_string())?;
+    // What a killed process was writing may be readable and not durable. Recovery goes on behind it, so it must not vanish.
+    disk.sync().check(path, "fdatasync", 0, 0).map_err(|error| error.to_string())?;
     let mut block = Buffer::new(expected.block as usize).map_err(|error| error.to_string())?;
     let outcome = disk.read_at(&mut block, 0).check(path, "pread", 0, expected.block);
     outcome.map_err(|error| error.to_string())?;

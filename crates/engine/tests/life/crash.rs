@@ -120,6 +120,29 @@ fn the_power_may_go_during_recovery() {
     }
 }
 
+/// The process is killed in the middle of a write, the database is opened and used, and only then the power goes. What was being
+/// written at the kill could be read afterwards and was not durable: nothing that was built on it may miss it now.
+#[test]
+fn the_power_may_go_soon_after_a_kill() {
+    for way in WAYS {
+        let forks = forks(&prepared(way), 150, 5);
+        for (number, fork, acknowledged) in forks {
+            fork.kill(Seed(number));
+            let instance = open(&fork);
+            check(number, &accounts::check(&instance), acknowledged);
+            let mut session = instance.session("again").unwrap();
+            accounts::run(&mut session, 10_000..10_010, Seed(number), &|_| ()).unwrap();
+            session.alter_system(&engine::AlterSystem::Checkpoint).unwrap();
+            fork.crash(Seed(number + 1));
+            drop((session, instance));
+            let journal = accounts::check(&open(&fork));
+            let (old, new): (Vec<_>, Vec<_>) = journal.into_iter().partition(|n| *n < 10_000);
+            check(number, &old, acknowledged);
+            assert_eq!(new.len(), 8, "{way:?} call {number}");
+        }
+    }
+}
+
 /// Each kind of call fails once, at many places: the session is told or the instance stops itself, and after a restart
 /// the law holds.
 #[test]

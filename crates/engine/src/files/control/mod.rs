@@ -106,6 +106,7 @@ impl ControlFile {
     /// [`EngineError::Damaged`] with what to do; what storage says.
     pub fn open(plan: ControlPlan<'_>, first: &Path) -> Result<Option<Self>> {
         let disk = plan.storage.open(first, plan.access)?;
+        make_durable(first, &*disk)?;
         let mut buffer = buffer()?;
         let Some(guide) = newest(first, &*disk, &mut buffer)? else { return Ok(None) };
         let (paths, database_id) = (guide.content.copies.clone(), guide.content.database_id);
@@ -114,6 +115,7 @@ impl ControlFile {
         let mut states = vec![Some(guide)];
         for path in paths.iter().skip(1) {
             let disk = plan.storage.open(path, plan.access).map_err(|error| missing(path, first, &error))?;
+            make_durable(path, &*disk)?;
             let found = newest(path, &*disk, &mut buffer).ok().flatten();
             states.push(found.filter(|found| found.content.database_id == database_id));
             copies.push(Copy { path: path.clone(), disk });
@@ -258,6 +260,11 @@ fn seal(content: &Content, sequence: u64, buffer: &mut Buffer) -> Result<usize> 
     let sum = crc32fast::hash(&buffer[CHECKED_FROM..end]);
     buffer[8..12].copy_from_slice(&sum.to_le_bytes());
     Ok(bytes)
+}
+
+/// What a killed process was writing may be readable and not durable; whatever is done because of it must not outlive it.
+fn make_durable(path: &Path, disk: &dyn Disk) -> Result<()> {
+    Ok(disk.sync().check(path, "fdatasync", 0, 0)?)
 }
 
 /// The valid slot with the higher sequence of one copy; `None` when both are blank.

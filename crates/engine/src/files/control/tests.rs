@@ -229,6 +229,31 @@ fn a_damaged_slot_leaves_the_state_before() {
     assert!(error.contains("no control file"), "{error}");
 }
 
+/// Whatever read fails, once or from then on, also the second one of the same copy: an error or the content, no panic.
+#[test]
+fn a_read_that_fails_is_an_error() {
+    let made = testing::storage();
+    let expected = create(&made).0.content();
+    let (mut refused, mut opened) = (0, 0);
+    for (nth, for_ever) in (1..20).flat_map(|nth| [(nth, false), (nth, true)]) {
+        let storage = made.fork();
+        let trouble = Trouble::Errno(EIO);
+        storage.inject(Fault { on: Call::Read, nth, for_ever, trouble });
+        match open(&storage) {
+            Ok(control) => {
+                assert_eq!(control.unwrap().content(), expected);
+                opened += u64::from(storage.fired() > 0);
+            }
+            Err(error) => {
+                assert!(matches!(error, EngineError::Io(_)), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    // The first copy is needed; the second one is left behind.
+    assert_eq!((refused, opened), (4, 4));
+}
+
 #[test]
 fn a_missing_copy_is_asked_for() {
     let storage = testing::storage();

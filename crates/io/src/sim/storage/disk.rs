@@ -45,7 +45,9 @@ impl SimDisk {
             let flight = write.filter(|_| trouble.is_none_or(reaches_medium)).map(|data| {
                 let number = state.next_flight;
                 state.next_flight += 1;
-                state.in_flight.insert(number, Write { file: self.file, offset, data: data.to_vec() });
+                state
+                    .in_flight
+                    .insert(number, Write { file: self.file, offset, data: data.to_vec(), failed: false });
                 number
             });
             (state.calls, trouble, flight)
@@ -72,7 +74,8 @@ impl SimDisk {
             Ok(Some(Trouble::Errno(errno))) => {
                 if reaches_medium(Trouble::Errno(errno)) {
                     // Nobody knows what the medium has of it.
-                    self.shared.state().pending.push(Write { file: self.file, offset, data: data.to_vec() });
+                    let data = data.to_vec();
+                    self.shared.state().pending.push(Write { file: self.file, offset, data, failed: true });
                 }
                 Outcome::Errno(errno)
             }
@@ -93,7 +96,8 @@ impl SimDisk {
         if length == 0 && !data.is_empty() {
             return Outcome::Errno(libc::ENOSPC);
         }
-        state.complete(Write { file: self.file, offset, data: data[..length].to_vec() }, durable);
+        let data = data[..length].to_vec();
+        state.complete(Write { file: self.file, offset, data, failed: false }, durable);
         Outcome::from_result(length as i64, wanted as u32)
     }
 
@@ -112,7 +116,8 @@ impl SimDisk {
         let number = state.next_flight;
         state.next_flight += 1;
         if state.epoch == self.epoch && self.poison.load(Ordering::Acquire) == 0 {
-            state.in_flight.insert(number, Write { file: self.file, offset, data: data.to_vec() });
+            let data = data.to_vec();
+            state.in_flight.insert(number, Write { file: self.file, offset, data, failed: false });
         }
         number
     }

@@ -12,6 +12,8 @@ pub(super) struct Write {
     pub(super) file: usize,
     pub(super) offset: u64,
     pub(super) data: Vec<u8>,
+    /// Its caller was told that it failed: nobody sees it, but some of it may have reached the medium.
+    pub(super) failed: bool,
 }
 
 #[derive(Clone)]
@@ -129,7 +131,8 @@ impl State {
         if self.lying {
             return;
         }
-        let (synced, rest) = std::mem::take(&mut self.pending).into_iter().partition(|w| w.file == file);
+        let (synced, rest) =
+            std::mem::take(&mut self.pending).into_iter().partition(|w| w.file == file && !w.failed);
         self.pending = rest;
         let synced: Vec<Write> = synced;
         for write in synced {
@@ -160,13 +163,16 @@ impl State {
         }
     }
 
-    /// The process is killed: what it had written stays with the kernel, not durable still; of what was in flight, chance
-    /// decides what the kernel had taken.
+    /// The process is killed: what it had written stays with the kernel, not durable still; of what was in flight or failed,
+    /// chance decides what the kernel had taken. Who reads it from now on sees what is there for good.
     pub(super) fn kill(&mut self, seed: Seed) {
         let mut rng = Rng::new(seed);
-        for write in std::mem::take(&mut self.in_flight).into_values() {
+        let (failed, rest) = std::mem::take(&mut self.pending).into_iter().partition(|w: &Write| w.failed);
+        self.pending = rest;
+        let failed: Vec<Write> = failed;
+        for write in failed.into_iter().chain(std::mem::take(&mut self.in_flight).into_values()) {
             if rng.below(2) == 0 {
-                self.complete(write, false);
+                self.complete(Write { failed: false, ..write }, false);
             }
         }
         self.restart();
