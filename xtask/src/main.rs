@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod crash;
 mod packages;
+mod powercut;
 mod shell;
 mod test;
 mod tidy;
@@ -26,7 +27,7 @@ struct Command {
     run: fn(&[String]) -> Result<(), Failure>,
 }
 
-const COMMANDS: [Command; 5] = [
+const COMMANDS: [Command; 6] = [
     Command {
         name: "check",
         arguments: "",
@@ -48,8 +49,14 @@ const COMMANDS: [Command; 5] = [
     Command {
         name: "crash",
         arguments: "[N] [SEED]",
-        about: "Kills N runs (50) at random moments with -9, and shows that `redoubt cleanup` leaves nothing of ours.",
+        about: "Kills N runs (50) at random moments with -9, and shows that `redoubt cleanup` leaves nothing of ours; `crash engine [N] [SEED]` kills the embedded database (200 times), and shows that it loses nothing.",
         run: crash::run,
+    },
+    Command {
+        name: "powercut",
+        arguments: "[N] [FIRST]",
+        about: "Cuts the power under the embedded database on a simulated disk, over N seeds (10,000); fails its calls; lies to it.",
+        run: powercut::run,
     },
     Command {
         name: "tidy",
@@ -64,7 +71,7 @@ fn main() -> ExitCode {
     let Some(name) = arguments.first() else {
         println!("cargo x COMMAND\n");
         for command in &COMMANDS {
-            println!("  {:<6} {:<14} {}", command.name, command.arguments, command.about);
+            println!("  {:<8} {:<14} {}", command.name, command.arguments, command.about);
         }
         return ExitCode::SUCCESS;
     };

@@ -125,7 +125,7 @@ fn the_power_may_go_during_recovery() {
 #[test]
 fn the_power_may_go_soon_after_a_kill() {
     for way in WAYS {
-        let forks = forks(&prepared(way), 150, 5);
+        let forks = forks(&prepared(way), 150, 13);
         for (number, fork, acknowledged) in forks {
             fork.kill(Seed(number));
             let instance = open(&fork);

@@ -50,6 +50,11 @@ pub fn open(storage: &SimStorage) -> Instance {
     try_open(storage).unwrap()
 }
 
+/// What the alert log says.
+pub fn alert(storage: &SimStorage) -> String {
+    String::from_utf8(storage.read(Path::new("/db/alert.log")).unwrap()).unwrap()
+}
+
 /// How much to do, when the environment says so.
 pub fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().expect("a whole number"))

@@ -2,16 +2,21 @@
 
 mod ddl;
 mod rows;
+mod suffer;
 
-use crate::machine::{create, open, storage, try_open};
+use crate::machine::try_open;
 use crate::model::{Changes, Model, TableModel, difference};
 use engine::{Instance, Result, Row, RowId, Savepoint, Scan, Session, Shutdown};
-use io::sim::SimStorage;
+use io::sim::{Call, CallInfo, SimStorage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use units::{Rng, Seed};
+
+/// How a message begins that says that a promise was broken: what was committed is not there, or half of something is.
+pub const LOST: &str = "not what was committed: ";
+/// How a message begins that says that the database could not be opened after a crash.
+pub const SHUT: &str = "it does not open: ";
 
 /// A scan that is read a little at a time, and what it must give.
 struct OpenScan {
@@ -28,33 +33,77 @@ struct Actor {
     scan: Option<OpenScan>,
 }
 
+/// A moment at which the power went, or the process was killed.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "only the power cut runner tells them")]
+pub struct Cut {
+    /// What went on.
+    pub doing: &'static str,
+    /// Which call was interrupted.
+    pub call: &'static str,
+    /// Only the process died, the machine went on.
+    pub killed: bool,
+}
+
+/// How rough life is.
+#[derive(Clone, Copy, Debug)]
+pub struct Life {
+    /// One step in so many is cut short.
+    pub cut_one_in: usize,
+    /// One recovery in so many is cut short, too.
+    pub recovery_cut_one_in: usize,
+    /// One cut in so many is a kill of the process alone.
+    pub kill_one_in: usize,
+}
+
 pub struct World {
     storage: SimStorage,
+    life: Life,
+    /// What goes on.
+    doing: &'static str,
+    pub cuts: Vec<Cut>,
     instance: Option<Instance>,
     actors: Vec<Actor>,
     committed: Model,
     /// What the database may say instead, should the power go during this call.
     perhaps: Vec<Model>,
     rng: Rng,
-    /// The power may go during this call.
-    cutting: bool,
+    /// The power is going to go.
+    armed: Option<Armed>,
+    /// Calls are going to fail.
+    failing: bool,
 }
 
 impl World {
-    pub fn new(seed: u64) -> Self {
-        let storage = storage(seed);
-        let instance = create(&storage);
-        let mut world = Self {
+    /// On a storage with an empty database, which is not open.
+    pub fn over(storage: SimStorage, life: Life, seed: u64) -> Self {
+        Self {
             storage,
-            instance: Some(instance),
+            life,
+            doing: "open",
+            cuts: Vec::new(),
+            instance: None,
             actors: Vec::new(),
             committed: Model::new(),
             perhaps: Vec::new(),
             rng: Rng::new(Seed(seed)),
-            cutting: false,
-        };
-        world.sessions();
-        world
+            armed: None,
+            failing: false,
+        }
+    }
+
+    /// So many steps, with all the ends that come meanwhile, and a last look.
+    pub fn live(&mut self, steps: u32) {
+        self.instance = Some(self.open());
+        self.sessions();
+        for _ in 0..steps {
+            self.step();
+        }
+        self.end();
+    }
+
+    fn open(&self) -> Instance {
+        try_open(&self.storage).unwrap_or_else(|error| panic!("{SHUT}{error}"))
     }
 
     fn sessions(&mut self) {
@@ -74,57 +123,98 @@ impl World {
         self.rng.below(n as u64) as usize
     }
 
-    /// One random call; sometimes the power goes meanwhile.
+    /// One random call; now and then the power is going to go soon.
     pub fn step(&mut self) {
-        if self.below(40) > 0 {
-            self.act().expect("without a crash all goes as the model says");
-            return;
+        if self.armed.is_none() && self.below(self.life.cut_one_in) == 0 {
+            // Few calls lead to the disk, so short and long times.
+            let within = 1 << self.below(7);
+            self.armed = Some(self.arm(within));
         }
-        let at = self.storage.calls() + 1 + self.rng.below(40);
-        let seed = Seed(self.rng.next_u64());
-        let fired = Arc::new(AtomicU64::new(0));
-        let flag = fired.clone();
-        self.storage.on_call(Some(Arc::new(move |storage, info| {
-            if info.number == at {
-                storage.crash(seed);
-                flag.store(1, Ordering::SeqCst);
-            }
-        })));
-        self.cutting = true;
         let result = self.act();
-        self.cutting = false;
-        self.storage.on_call(None);
-        if fired.load(Ordering::SeqCst) == 0 {
-            result.expect("there was no crash");
-            return;
+        if self.disarm_if_fired() {
+            self.reopen();
+        } else {
+            result.expect("without a crash all goes as the model says");
         }
-        self.reopen();
     }
 
-    /// After a crash: what was committed is there, and what was being committed perhaps.
+    fn disarm_if_fired(&mut self) -> bool {
+        let fired = self.armed.as_ref().is_some_and(Armed::has_fired);
+        fired && self.armed.take().is_some_and(|armed| self.disarm(&armed))
+    }
+
+    /// The power will go during one of the next so many calls, or the process will be killed.
+    fn arm(&mut self, within: u64) -> Armed {
+        let at = self.storage.calls() + 1 + self.rng.below(within);
+        let seed = Seed(self.rng.next_u64());
+        let killed = self.below(self.life.kill_one_in) == 0;
+        let armed = Armed { killed, call: Arc::default() };
+        let call = armed.call.clone();
+        self.storage.on_call(Some(Arc::new(move |storage, info| {
+            if info.number == at {
+                if killed {
+                    storage.kill(seed)
+                } else {
+                    storage.crash(seed)
+                }
+                *call.lock().unwrap() = Some(name(info));
+            }
+        })));
+        armed
+    }
+
+    /// Whether it has happened.
+    fn disarm(&mut self, armed: &Armed) -> bool {
+        self.storage.on_call(None);
+        let call = *armed.call.lock().unwrap();
+        self.cuts.extend(call.map(|call| Cut { doing: self.doing, call, killed: armed.killed }));
+        call.is_some()
+    }
+
+    /// After a crash: what was committed is there, and what was being committed perhaps. Sometimes recovery is cut short, and
+    /// recovery of that again.
     fn reopen(&mut self) {
         self.actors.clear();
         self.instance = None;
-        let seed = self.rng.next_u64();
-        self.storage.crash(Seed(seed));
-        self.instance = Some(open(&self.storage));
+        self.crash();
+        self.doing = "recovery";
+        while self.below(self.life.recovery_cut_one_in) == 0 {
+            let within = 1 << (2 + self.below(8));
+            let armed = self.arm(within);
+            let opened = try_open(&self.storage);
+            if !self.disarm(&armed) {
+                drop(opened.unwrap_or_else(|error| panic!("{SHUT}{error}")));
+                self.crash();
+            }
+        }
+        self.instance = Some(self.open());
         self.sessions();
+        self.accept();
+        self.check();
+    }
+
+    fn crash(&mut self) {
+        let seed = Seed(self.rng.next_u64());
+        let killed = self.below(self.life.kill_one_in) == 0;
+        if killed { self.storage.kill(seed) } else { self.storage.crash(seed) }
+    }
+
+    /// What is there now is what was committed, or one of the states that may be.
+    fn accept(&mut self) {
         let found = self.read_all();
         let mut may_be = std::mem::take(&mut self.perhaps);
         may_be.push(self.committed.clone());
         let differences: Vec<String> = may_be.iter().map(|model| difference(model, &found)).collect();
-        assert!(differences.iter().any(String::is_empty), "{}", differences.join("\nor "));
+        assert!(differences.iter().any(String::is_empty), "{LOST}{}", differences.join("\nor "));
         self.committed = found;
-        self.check();
     }
 
     fn restart(&mut self) -> Result<()> {
         self.actors.clear();
         self.instance.take().unwrap().shutdown(Shutdown::Immediate)?;
-        self.storage.on_call(None);
         self.instance = Some(try_open(&self.storage)?);
         self.sessions();
-        self.check();
+        self.check_if_calm();
         Ok(())
     }
 
@@ -149,8 +239,21 @@ impl World {
         model
     }
 
+    /// Unless a call that reads may fail.
+    fn check_if_calm(&mut self) {
+        if self.armed.is_none() && !self.failing {
+            self.check();
+        }
+    }
+
     /// Everything is as the model says: rows, indexes, space.
     pub fn check(&mut self) {
+        self.check_rows();
+        let session = &mut self.actors[0].session;
+        assert_eq!(session.check_space().unwrap(), Vec::<String>::new());
+    }
+
+    fn check_rows(&mut self) {
         assert_eq!(self.read_all(), self.committed);
         let session = &mut self.actors[0].session;
         for (name, model) in &self.committed {
@@ -172,14 +275,24 @@ impl World {
                 assert_eq!(structure.problems, Vec::<String>::new(), "{}", index.name);
             }
         }
-        assert_eq!(session.check_space().unwrap(), Vec::<String>::new());
     }
 
     fn act(&mut self) -> Result<()> {
         self.perhaps.clear();
         let who = self.below(self.actors.len());
+        self.doing = "DDL";
         let Some(table) = self.any_table() else { return self.create_table(who) };
-        match self.below(100) {
+        let what = self.below(100);
+        self.doing = match what {
+            0..54 => "row changes",
+            54..69 => "reads",
+            69..74 | 84..88 => "rollback",
+            74..84 | 98 => "commit",
+            88..=95 => "DDL",
+            97 => "flush, switch, checkpoint",
+            _ => "monitor, restart",
+        };
+        match what {
             0..20 => self.insert(who, &table),
             20..23 => self.insert_many(who, &table),
             23..26 => self.copy(who, &table),
@@ -200,9 +313,7 @@ impl World {
             97 => self.alter_system(who),
             98 => {
                 self.commit_all()?;
-                if !self.cutting {
-                    self.check();
-                }
+                self.check_if_calm();
                 Ok(())
             }
             _ if self.below(3) == 0 => self.restart(),
@@ -210,10 +321,39 @@ impl World {
         }
     }
 
-    pub fn finish(mut self) {
+    pub fn end(&mut self) {
+        self.storage.on_call(None);
+        self.armed = None;
         self.commit_all().unwrap();
         self.check();
         self.reopen();
         self.restart().unwrap();
+    }
+}
+
+/// A crash that is to come, and the call at which it came.
+struct Armed {
+    killed: bool,
+    call: Arc<Mutex<Option<&'static str>>>,
+}
+
+impl Armed {
+    fn has_fired(&self) -> bool {
+        self.call.lock().unwrap().is_some()
+    }
+}
+
+/// What a call does to the database.
+fn name(info: &CallInfo<'_>) -> &'static str {
+    let file = info.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    match info.call {
+        Call::Write if file.starts_with("redo") && info.offset == 0 => "log switch",
+        Call::Write if file.starts_with("redo") => "log write",
+        Call::Write if file.starts_with("control") => "control file write",
+        Call::Write if file.starts_with("doublewrite") => "doublewrite",
+        Call::Write => "data file write",
+        Call::Read if file.starts_with("redo") => "log read",
+        Call::Read => "read",
+        _ => "create, extend, remove, sync",
     }
 }
