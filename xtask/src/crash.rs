@@ -1,9 +1,12 @@
 //! `cargo x crash`: kill -9 at random moments, and nothing of ours is left behind.
 //!
+//! `cargo x crash engine` kills the embedded database instead, and shows that it loses nothing ([`engine`]).
+//!
 //! Each round starts `compare` or `calibrate` on a small file, kills it at a moment that chance picks, runs `redoubt
 //! cleanup` (every fourth one is itself killed at first), and looks: is the directory as before, are mounts, loop devices,
 //! control groups and queue settings as before, is the user's own file unharmed, does the record open?
 
+mod engine;
 mod world;
 
 use crate::Failure;
@@ -23,6 +26,9 @@ const CLEANUP_KILLED_EVERY: usize = 4;
 const CLEANUP_KILL_WITHIN: Duration = Duration::from_millis(10);
 
 pub fn run(arguments: &[String]) -> Result<(), Failure> {
+    if arguments.first().is_some_and(|word| word == "engine") {
+        return engine::run(&arguments[1..]);
+    }
     let number = |index: usize, what: &str| match arguments.get(index) {
         None => Ok(None),
         Some(text) => {

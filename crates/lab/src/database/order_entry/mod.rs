@@ -44,31 +44,94 @@ pub enum Think {
     Spec,
 }
 
-struct Clerk {
+/// What a committed transaction left in the tables, for whoever looks for it after a crash.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Deed {
+    /// Nothing: it only read, or was rolled back.
+    #[default]
+    Nothing,
+    /// An order.
+    Order {
+        /// Its key: warehouse, district, number.
+        key: [i64; 3],
+        /// How many order lines it has.
+        lines: i64,
+    },
+    /// A row of history.
+    Payment {
+        /// Warehouse and district that were paid.
+        district: [i64; 2],
+        /// Cents.
+        amount: i64,
+        /// `H_DATA`.
+        note: String,
+    },
+    /// Orders that have a carrier now.
+    Delivery {
+        /// Of which warehouse.
+        warehouse: i64,
+        /// District and number of each.
+        orders: Vec<[i64; 2]>,
+    },
+}
+
+/// Someone who enters transactions; see [`clerks`].
+pub struct Clerk {
     session: Session,
     schema: Arc<Schema>,
     warehouse: i64,
     think: Think,
+    deed: Deed,
     /// The transaction that the clerk enters next: drawn once, so that a deadlock does not change the mix.
     deadlocks: u64,
 }
 
 impl Clerk {
+    /// What the last transaction left.
+    pub fn deed(&self) -> &Deed {
+        &self.deed
+    }
+
     fn enter(&mut self, class: usize, rng: &mut Rng) -> Result<u64, EngineError> {
         let mut work = transactions::Work {
             session: &mut self.session,
             schema: &self.schema,
             warehouse: self.warehouse,
+            deed: Deed::Nothing,
             rng,
         };
-        match class {
+        let bytes = match class {
             0 => work.new_order(),
             1 => work.payment(),
             2 => work.order_status(),
             3 => work.delivery(),
             _ => work.stock_level(),
-        }
+        }?;
+        self.deed = work.deed;
+        Ok(bytes)
     }
+}
+
+/// Clerks on sessions of their own, `count` of them, spread over the warehouses that [`prepare`] made.
+///
+/// # Errors
+/// What the engine says.
+pub fn clerks(instance: &Instance, count: u32, think: Think) -> Result<Vec<Clerk>, LabError> {
+    let schema = Arc::new(Schema::open(&mut instance.session("order-entry")?)?);
+    let clerk = |(index, session)| {
+        let warehouse = 1 + index as i64 % schema.scale.warehouses;
+        Clerk { session, schema: schema.clone(), warehouse, think, deed: Deed::Nothing, deadlocks: 0 }
+    };
+    Ok(sessions(instance, "order-entry", count)?.into_iter().enumerate().map(clerk).collect())
+}
+
+/// What must hold when nobody works: TPC-C's consistency conditions, as far as these tables have them.
+///
+/// # Errors
+/// The first condition that does not hold; what the engine says.
+pub fn audit(session: &mut Session) -> Result<(), LabError> {
+    let schema = Schema::open(session)?;
+    audit::run(session, &schema)
 }
 
 impl Player for Clerk {
@@ -127,20 +190,11 @@ pub fn run(
     audited: bool,
     cancel: &AtomicBool,
 ) -> Result<Performance, LabError> {
-    let mut admin = instance.session("order-entry")?;
-    let schema = Arc::new(Schema::open(&mut admin)?);
-    let players = sessions(instance, "order-entry", count)?
-        .into_iter()
-        .enumerate()
-        .map(|(index, session)| {
-            let warehouse = 1 + index as i64 % schema.scale.warehouses;
-            Box::new(Clerk { session, schema: schema.clone(), warehouse, think, deadlocks: 0 })
-                as Box<dyn Player>
-        })
-        .collect();
+    let players =
+        clerks(instance, count, think)?.into_iter().map(|clerk| Box::new(clerk) as Box<dyn Player>).collect();
     let performance = drive::play(players, CLASSES.len(), window, pace, seed, cancel)?;
     if audited {
-        audit::run(&mut admin, &schema)?;
+        audit(&mut instance.session("order-entry")?)?;
     }
     Ok(performance)
 }

@@ -1,5 +1,6 @@
 //! What each kind of transaction does. The result of each is the bytes of the rows that it read and wrote, roughly.
 
+use super::Deed;
 use super::schema::{DISTRICTS, Schema, int, last_name, order_line_row, text};
 use engine::{EngineError, Index, Row, RowId, Session, Table, Value};
 use std::ops::Bound;
@@ -12,6 +13,8 @@ pub(super) struct Work<'a> {
     pub session: &'a mut Session,
     pub schema: &'a Schema,
     pub warehouse: i64,
+    /// What it leaves, when it has committed.
+    pub deed: Deed,
     pub rng: &'a mut Rng,
 }
 
@@ -118,6 +121,7 @@ impl Work<'_> {
         }
         self.session.insert_many(&schema.order_line.0, &mut rows.into_iter())?;
         self.session.commit()?;
+        self.deed = Deed::Order { key: [w, d, order], lines: count };
         Ok(ROW_BYTES * (4 + 3 * count as u64))
     }
 
@@ -183,6 +187,9 @@ impl Work<'_> {
         let row = vec![int(c), int(c_d), int(c_w), int(d), int(w), int(amount), note];
         self.session.insert(&schema.history, &row)?;
         self.session.commit()?;
+        if let Some(Value::Text(note)) = row.into_iter().next_back() {
+            self.deed = Deed::Payment { district: [w, d], amount, note };
+        }
         Ok(7 * ROW_BYTES)
     }
 
@@ -210,9 +217,10 @@ impl Work<'_> {
     pub fn delivery(&mut self) -> Result<u64> {
         let schema = self.schema;
         let (w, carrier) = (self.warehouse, self.between(1, 10));
-        let mut rows = 0;
+        let (mut rows, mut orders) = (0, Vec::new());
         for d in 1..=DISTRICTS {
             let Some(order) = self.take_oldest(w, d)? else { continue };
+            orders.push([d, order]);
             let key = [int(w), int(d), int(order)];
             let (at, mut row) = self.locked((&schema.orders.0, &schema.orders.1), &key)?;
             row[4] = int(carrier);
