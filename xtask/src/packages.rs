@@ -34,6 +34,8 @@ pub const BENCH: &[Need] = &[
     ("taskset", "util-linux"),
     ("losetup", "mount"),
     ("/usr/lib/postgresql/15/bin/postgres", "postgresql-15"),
+    ("mariadbd", "mariadb-server"),
+    ("mariadb", "mariadb-client"),
 ];
 
 /// Installs what is missing of `needs`.

@@ -9,6 +9,7 @@
 //! Not here: what to read or write and when (crate `lab`), and anything that changes the machine (crate `host`).
 
 mod buffer;
+mod counter;
 mod error;
 mod file;
 mod mode;
@@ -23,6 +24,7 @@ mod testing;
 pub mod thread;
 
 pub use buffer::Buffer;
+pub use counter::clock;
 pub use error::IoError;
 pub use file::{Alignment, Extents, File, FlagsInForce, Residency, refused_beforehand};
 pub use mode::{Access, Api, IoMode};

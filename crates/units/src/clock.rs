@@ -1,6 +1,6 @@
-//! The only place that reads a clock.
+//! The only place that reads a clock; the processor's counter is read by crate `io` for it ([`Clock::Counter`]).
 
-use crate::Nanos;
+use crate::{Counter, Nanos};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -20,6 +20,8 @@ pub enum Clock {
     /// [`now`].
     #[default]
     Real,
+    /// As [`now`], by the processor's counter.
+    Counter(&'static Counter),
     /// A simulation's time: each look at it takes a microsecond, so it always moves, and always the same way.
     Steps(Arc<AtomicU64>),
 }
@@ -30,11 +32,17 @@ impl Clock {
         Self::Steps(Arc::default())
     }
 
+    /// Whether threads can sleep by it; a simulation's is moved by looks alone.
+    pub const fn is_real(&self) -> bool {
+        !matches!(self, Self::Steps(_))
+    }
+
     /// Monotonic time.
     #[inline]
     pub fn now(&self) -> Nanos {
         match self {
             Self::Real => now(),
+            Self::Counter(counter) => counter.now(),
             Self::Steps(at) => Nanos(at.fetch_add(1_000, Ordering::Relaxed)),
         }
     }
@@ -42,7 +50,7 @@ impl Clock {
     /// Seconds since 1970-01-01 UTC; a simulation begins there and then.
     pub fn unix_seconds(&self) -> u64 {
         match self {
-            Self::Real => unix_seconds(),
+            Self::Real | Self::Counter(_) => unix_seconds(),
             Self::Steps(_) => self.now().0 / 1_000_000_000,
         }
     }

@@ -6,10 +6,12 @@
 
 mod bytes;
 pub mod clock;
+mod counter;
 mod nanos;
 mod rng;
 
 pub use bytes::Bytes;
 pub use clock::Clock;
+pub use counter::Counter;
 pub use nanos::Nanos;
 pub use rng::{Rng, Seed};

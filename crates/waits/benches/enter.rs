@@ -1,7 +1,7 @@
-//! What a wait costs who waits: entering and leaving take 60 ns at most, also while others look.
+//! What a wait costs who waits, also while others look: our own part is 25 ns at most, the clock left out.
 //!
-//! Two looks at the clock are most of that, and some machines need more than the 60 ns for them alone; so they are shown beside
-//! it, and so is what is left, our own part. *watched*: a thread reads all sessions and
+//! Two looks at the clock are most of a wait. Here it is the system's; with the clock that the database uses, and against the
+//! promise of 60 ns for the whole, `cargo x bench engine --only waits` measures it. *watched*: a thread reads all sessions and
 //! totals in a loop meanwhile, hundreds of times as often as a sampler does.
 //!
 //! `cargo x bench enter --rounds 15 --waits 500000`
@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Clock, Nanos};
 use waits::{Event, Registry, SessionKind, Slot};
 
-/// The promise, in nanoseconds.
-const NS_MAX: f64 = 60.0;
+/// The promise for our own part, in nanoseconds.
+const NS_MAX: f64 = 25.0;
 const CHUNK: u64 = 1_000;
 
 fn main() -> ExitCode {
@@ -47,22 +47,26 @@ fn main() -> ExitCode {
     let counted = registry.totals().foreground.event(Event::DbFileSequentialRead).waits;
     assert_eq!(counted, 3 * waits * rounds as u64, "every wait is counted");
 
-    let own: Vec<f64> = values[1].iter().zip(&values[0]).map(|(enter, clock)| enter - clock).collect();
     let mut missed = false;
-    for (at, ((name, _), values)) in sides.iter().zip(&mut values).enumerate() {
+    let mut tell = |name: &str, values: &mut Vec<f64>, judged: bool| {
         values.sort_by(f64::total_cmp);
         let (median, low, high) = (values[rounds / 2], values[0], values[rounds - 1]);
-        let judged = measured && (at == 1 || at == 2);
         missed |= judged && median > NS_MAX;
         let verdict = match (judged, median > NS_MAX) {
             (false, _) => "",
-            (true, false) => "  goal <= 60 ns: met",
-            (true, true) => "  goal <= 60 ns: MISSED",
+            (true, false) => "  goal <= 25 ns: met",
+            (true, true) => "  goal <= 25 ns: MISSED",
         };
-        println!("{name:<34} {median:>6.1} ns  (min {low:.1}, max {high:.1}){verdict}");
+        println!("{name:<42} {median:>6.1} ns  (min {low:.1}, max {high:.1}){verdict}");
+    };
+    for (at, name) in [(1, "enter and leave without the clock"), (2, "the same, watched")] {
+        let mut own: Vec<f64> =
+            values[at].iter().zip(&values[0]).map(|(enter, clock)| enter - clock).collect();
+        tell(name, &mut own, measured);
     }
-    let mean = own.iter().sum::<f64>() / rounds as f64;
-    println!("{:<34} {mean:>6.1} ns", "enter and leave without the clock");
+    for ((name, _), values) in sides.iter().zip(&mut values) {
+        tell(name, values, false);
+    }
     if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 

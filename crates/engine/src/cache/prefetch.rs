@@ -17,6 +17,10 @@ use io::{Action, Completion, Outcome, Request};
 use units::Nanos;
 use waits::Event;
 
+/// Fewer neighbours than this are asked for one by one where many requests can be in flight: reading them in one call would hold
+/// up all the others for so little.
+const RUN_MIN: usize = 4;
+
 /// What came of asking for a frame.
 enum Reserved {
     /// Published and latched; its content is to be read.
@@ -34,8 +38,7 @@ impl BufferCache {
     /// # Errors
     /// As [`BufferCache::read`].
     pub fn prefetch(&self, core: &dyn Site, context: &Context, ids: &[PageId]) -> Result<()> {
-        let mut missing: Vec<PageId> =
-            ids.iter().copied().filter(|id| self.frames.find(*id).is_none()).collect();
+        let mut missing: Vec<PageId> = ids.iter().copied().filter(|id| !self.spare(*id)).collect();
         missing.sort_unstable();
         missing.dedup();
         // More would push out what the call itself has just read.
@@ -47,6 +50,7 @@ impl BufferCache {
             rest = later;
             match run {
                 [id] => single.push(*id),
+                few if few.len() < RUN_MIN && self.mode.asynchronous() => single.extend(few),
                 run => self.read_scattered(core, context, run)?,
             }
         }
@@ -54,6 +58,15 @@ impl BufferCache {
             return self.read_parallel(core, context, &single);
         }
         single.iter().try_for_each(|id| self.read_ahead_one(core, context, *id))
+    }
+
+    /// Whether the page is cached; touched then, so that the frames for the others are not taken from it.
+    fn spare(&self, id: PageId) -> bool {
+        let found = self.frames.find(id);
+        if let Some(index) = found {
+            self.clock.touch(self.frames.at(index));
+        }
+        found.is_some()
     }
 
     fn read_ahead_one(&self, site: &dyn Site, context: &Context, id: PageId) -> Result<()> {
@@ -220,6 +233,27 @@ fn run_length(ids: &[PageId], most: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::tests::world::{config, page, world};
+    use crate::context::Background;
+
+    /// What a session asked for must still be there when it comes for it, also what was there before it asked.
+    #[test]
+    fn cached_pages_outlive_the_reading_of_the_others() {
+        let world = world(&config(64), Background::Inline, &[200]);
+        let context = world.context();
+        for block in 1..=80 {
+            world.get(&context, page(block)).unwrap();
+        }
+        for round in 0..8 {
+            // The hand would come to it soon.
+            let soon = (world.cache.clock.hand() + 3) % 64;
+            let old = world.cache.frames.at(soon as u32).id();
+            let ids: Vec<PageId> =
+                std::iter::once(old).chain((0..7).map(|n| page(100 + round * 7 + n))).collect();
+            world.cache.prefetch(&*world, &context, &ids).unwrap();
+            assert!(ids.iter().all(|id| world.cache.is_cached(*id)), "round {round}: {old} is gone");
+        }
+    }
 
     #[test]
     fn runs_end_at_gaps_files_and_the_limit() {

@@ -14,7 +14,7 @@ use io::{Access, Storage, StorageLock};
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
-use units::{Clock, Nanos};
+use units::Nanos;
 use waits::SessionKind;
 use waits::ash::Sampler;
 
@@ -158,8 +158,8 @@ pub(super) fn foundation(
     let waits = waits::Registry::new(environment.clock.clone(), sessions);
     let interval = Nanos::millis(parameters.number(Parameter::AshInterval));
     // A simulation has nobody who could sleep until the next sample: who wants one takes it (`Sampler::step`).
-    let history = match (&environment.clock, environment.background) {
-        (Clock::Real, Background::Threads) => Sampler::start(&waits, interval, HISTORY_ROWS),
+    let history = match (environment.clock.is_real(), environment.background) {
+        (true, Background::Threads) => Sampler::start(&waits, interval, HISTORY_ROWS),
         _ => Sampler::stepped(&waits, interval, HISTORY_ROWS),
     };
     let files = FileSet::new(storage, access_of(&parameters), parameters.block_bytes());

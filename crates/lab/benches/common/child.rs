@@ -27,13 +27,23 @@ pub fn run(words: &[String]) -> Finished {
 /// `cutime` and `cstime` of this process, which the kernel adds up when a child was waited for: the child's `rusage` in
 /// ticks of 10 ms, a few thousandths of a run of seconds.
 fn cpu_of_children() -> f64 {
+    cpu_seconds(13)
+}
+
+/// Processor time of this process so far, the kernel's work for it included, seconds; in ticks of 10 ms.
+pub fn cpu_of_self() -> f64 {
+    cpu_seconds(11)
+}
+
+/// User and system time, which stand behind each other in the kernel's line about this process.
+fn cpu_seconds(first: usize) -> f64 {
     const TICKS_PER_SECOND: f64 = 100.0;
     let stat = std::fs::read_to_string("/proc/self/stat").expect("/proc is mounted");
     let fields = stat.rsplit_once(')').expect("the name stands in brackets").1;
     let ticks = |index: usize| {
         fields.split_whitespace().nth(index).and_then(|f| f.parse::<f64>().ok()).expect("a number")
     };
-    (ticks(13) + ticks(14)) / TICKS_PER_SECOND
+    (ticks(first) + ticks(first + 1)) / TICKS_PER_SECOND
 }
 
 /// The last core that this process may use: interrupts and other work tend to meet on the first.

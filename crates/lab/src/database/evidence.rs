@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use units::{Nanos, clock};
 use waits::ash::{Reader, Sampler, Tick};
-use waits::{BothTotals, Part, SessionKind, TimeModel, Totals};
+use waits::{BothTotals, Event, Part, SessionKind, TimeModel, Totals};
 
 /// How often buffers and redo are looked at.
 const LOOK_EVERY: Nanos = Nanos::millis(250);
@@ -23,6 +23,7 @@ const SAMPLES_MAX: usize = 1 << 20;
 
 /// The counters at one moment.
 pub struct Before {
+    at: Nanos,
     totals: BothTotals,
     foreground: TimeModel,
     background: TimeModel,
@@ -43,11 +44,23 @@ pub struct FileDelta {
     pub write_bytes: u64,
 }
 
+/// Where the time of users' sessions went between two moments.
+#[derive(Clone, Debug)]
+pub struct DbTime {
+    /// DB time per time: sessions that were active on average.
+    pub active: f64,
+    /// Share of DB time that no wait accounts for, 0 to 1: on a processor, or wanting one.
+    pub cpu: f64,
+    /// Each wait's share of DB time, 0 to 1, the greatest first.
+    pub waits: Vec<(Event, f64)>,
+}
+
 impl Before {
     /// Takes them down.
     pub fn of(instance: &Instance) -> Self {
         let waits = &instance.core.waits;
         Self {
+            at: clock::now(),
             totals: waits.totals(),
             foreground: waits.time_model(SessionKind::Foreground),
             background: waits.time_model(SessionKind::Background),
@@ -66,6 +79,19 @@ impl Before {
             sum.write_bytes += row.small_write_bytes + row.large_write_bytes;
         }
         sum
+    }
+
+    /// Where users' sessions spent their time since then.
+    pub fn db_time(&self, instance: &Instance) -> DbTime {
+        let waits = &instance.core.waits;
+        let spent = waits.time_model(SessionKind::Foreground).since(&self.foreground);
+        let share = |time: Nanos| time.0 as f64 / spent.elapsed.0.max(1) as f64;
+        let totals = waits.totals().foreground.since(&self.totals.foreground);
+        let busy = totals.seen().filter(|(event, _)| !event.is_idle());
+        let mut each: Vec<_> = busy.map(|(event, totals)| (event, share(totals.waited))).collect();
+        each.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let elapsed = (clock::now() - self.at).as_secs().max(1e-9);
+        DbTime { active: spent.elapsed.as_secs() / elapsed, cpu: share(spent.cpu()), waits: each }
     }
 
     /// Writes what happened since then, as rows of `phase`.

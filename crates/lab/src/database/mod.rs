@@ -21,7 +21,7 @@ use io::IoMode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use storage::OwnedStorage;
-use units::{Bytes, Clock, Seed};
+use units::{Bytes, Seed};
 
 /// What a database is made with.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl Database {
             .map_err(|e| LabError::Target(format!("{}: {e}", workspace.path().display())))?;
         let environment = Environment {
             storage: Arc::new(OwnedStorage::new(workspace)),
-            clock: Clock::Real,
+            clock: io::clock(),
             background: Background::Threads,
             seed,
         };

@@ -11,7 +11,7 @@ use crate::totals::{BothTotals, TimeModel};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use units::{Clock, Nanos};
+use units::Nanos;
 
 /// Looks at all sessions once per interval. One per registry: a second one would take away the answers of the first.
 ///
@@ -72,7 +72,7 @@ impl Sampler {
     /// When the registry's clock is a simulation's, which no thread can sleep by ([`Sampler::stepped`]), or the system gives
     /// no thread.
     pub fn start(registry: &Arc<Registry>, interval: Nanos, rows_max: usize) -> Self {
-        assert!(matches!(registry.clock(), Clock::Real), "a simulation has no thread to sample it");
+        assert!(registry.clock().is_real(), "a simulation has no thread to sample it");
         let mut sampler = Self::stepped(registry, interval, rows_max);
         let shared = Arc::clone(&sampler.shared);
         let thread = std::thread::Builder::new().name("ash".into()).spawn(move || shared.run());
@@ -303,6 +303,7 @@ fn settle(tick: &mut Tick, row: usize, seen: &Observed) -> bool {
 mod tests {
     use super::*;
     use crate::Event;
+    use units::Clock;
 
     struct World {
         registry: Arc<Registry>,

@@ -8,7 +8,7 @@ use io::RealStorage;
 use sql::{Connection, Described, Interrupter, Outcome, RunRecord, Sink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use units::{Clock, Nanos, Seed};
+use units::{Nanos, Seed};
 use waits::ash::Sampler;
 
 /// Rows of active session history that are kept: some hours of a few sessions.
@@ -137,7 +137,7 @@ impl Ours {
     ) -> Result<()> {
         let environment = Environment {
             storage: Arc::new(RealStorage),
-            clock: Clock::Real,
+            clock: io::clock(),
             background: Background::Threads,
             seed: Seed::draw(),
         };
