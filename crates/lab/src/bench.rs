@@ -6,7 +6,7 @@
 use crate::control::Control;
 use crate::evidence::Delta;
 use crate::{LabError, METHOD_VERSION};
-use host::counters::{Sampler, Snapshot};
+use host::counters::{Sampler, Snapshot, Watch};
 use host::journal::Journal;
 use host::workspace::Workspace;
 use record::{CounterRow, Experiment, FactRow, Writer};
@@ -133,9 +133,14 @@ impl Bench {
         control.progress.step(what, self.elapsed_seconds(), self.forecast_seconds);
     }
 
+    /// The devices below.
+    pub fn watch(&self) -> Watch {
+        self.storage.watch()
+    }
+
     /// A snapshot of the counters now.
     pub fn snapshot(&self) -> Snapshot {
-        host::counters::snapshot(&self.storage.watch())
+        host::counters::snapshot(&self.watch())
     }
 
     /// What changed since the run began.

@@ -6,15 +6,17 @@
 use crate::bench::{Bench, Finished, Purpose};
 use crate::compare::configuration::Configuration;
 use crate::control::Control;
-use crate::database::drive::{Pace, Performance};
-use crate::database::evidence::{Before, Observer};
+use crate::database::drive::{self, Pace, Performance};
+use crate::database::evidence::Observer;
+use crate::database::interval::{Interval, Moment};
 use crate::database::order_entry::{self, Scale, Think};
 use crate::database::random_read::{self, Shape};
 use crate::database::{Database, Sizes, commit, growth, scan};
-use crate::evidence::{Delta, check_row};
-use crate::workload::{Trial, Window};
+use crate::evidence::check_row;
+use crate::workload::Trial;
 use crate::{LabError, compare};
-use engine::{AlterSystem, Instance, Shutdown};
+use engine::{AlterSystem, Instance, Session, Shutdown};
+use host::counters::{Thread, Watch};
 use record::json::{Value, json};
 use record::{ConfigurationRow, PhaseRow, VisitRow};
 use std::fmt;
@@ -125,6 +127,8 @@ pub struct Options {
 
 /// Slice of the time lines.
 const SLICE: Nanos = Nanos::millis(250);
+/// Fewest scans of each way.
+const SCANS_MIN: usize = 3;
 /// Before the window, not measured.
 const SETTLE: Nanos = Nanos::millis(500);
 /// Table of `random-read` at scale 1.
@@ -341,37 +345,39 @@ impl Stay<'_> {
             (case, prepared) => {
                 bench.set_forecast(bench.elapsed_seconds() + self.options.seconds + 2.0);
                 bench.step(control, &format!("{case}, {} sessions", self.options.sessions));
-                let began = Began::now(self.instance, bench);
-                let performance = self.timed(case, &prepared, control)?;
-                self.store_performance(visit, case, &performance, &began, bench)
+                let watch = bench.watch();
+                let performance = self.timed(case, &prepared, &watch, control)?;
+                self.store_performance(visit, case, &performance, bench)
             }
         }
     }
 
-    fn window(&self) -> Window {
-        Window::after(SETTLE, Nanos::secs(self.options.seconds), SLICE)
-    }
-
-    fn timed(&self, case: Case, prepared: &Prepared, control: &Control<'_>) -> Result<Performance, LabError> {
+    fn timed(
+        &self,
+        case: Case,
+        prepared: &Prepared,
+        watch: &Watch,
+        control: &Control<'_>,
+    ) -> Result<Performance, LabError> {
         let options = self.options;
-        let pace = options.rate.map_or(Pace::Closed, |rate| Pace::Open { rate });
-        let seed = options.seed.part(8);
+        let terms = drive::Terms {
+            settle: SETTLE,
+            measure: Nanos::secs(options.seconds),
+            slice: SLICE,
+            pace: options.rate.map_or(Pace::Closed, |rate| Pace::Open { rate }),
+            seed: options.seed.part(8),
+            cancel: control.cancel,
+            watch,
+        };
         match (case, prepared) {
-            (Case::OrderEntry, _) => order_entry::run(
-                self.instance,
-                options.sessions,
-                self.window(),
-                pace,
-                options.think,
-                seed,
-                true,
-                control.cancel,
-            ),
+            (Case::OrderEntry, _) => {
+                order_entry::run(self.instance, options.sessions, options.think, true, terms)
+            }
             (Case::RandomRead, Prepared::Rows(rows)) => {
                 let shape = Shape { sessions: options.sessions, batch: 1, span: 0..rows.count() };
-                random_read::run(self.instance, rows, &shape, self.window(), seed, control.cancel)
+                random_read::run(self.instance, rows, &shape, terms)
             }
-            _ => commit::run(self.instance, options.sessions, || self.window(), pace, seed, control.cancel),
+            _ => commit::run(self.instance, options.sessions, terms),
         }
     }
 
@@ -380,7 +386,6 @@ impl Stay<'_> {
         visit: i64,
         case: Case,
         performance: &Performance,
-        began: &Began,
         bench: &mut Bench,
     ) -> Result<(), LabError> {
         let (classes, metric): (&[&str], &str) = match case {
@@ -391,7 +396,8 @@ impl Stay<'_> {
         let trial = &performance.trial;
         let rate = if metric == "tx/min" { trial.rate() * 60.0 } else { trial.rate() };
         let sessions = self.options.sessions;
-        let phase = self.phase(visit, case.name(), trial, rate, metric, sessions, began, bench)?;
+        let phase =
+            self.phase(visit, case.name(), trial, rate, metric, sessions, &performance.interval, bench)?;
         let intervals: Vec<_> =
             trial.slices.iter().map(|slice| compare::interval_row(case.name(), slice)).collect();
         bench.writer.intervals(phase, &intervals)?;
@@ -402,20 +408,21 @@ impl Stay<'_> {
                 bench.writer.intervals(phase, &rows)?;
             }
         }
-        self.conclude(phase, began, bench)
+        self.conclude(phase, &performance.interval, bench)
     }
 
     fn growth(&self, visit: i64, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
         let mut session = self.instance.session("growth")?;
-        let began = Began::now(self.instance, bench);
+        let (at, began) = (clock::now(), self.moment(bench));
         let grown = growth::run(&mut session, growth::ROUNDS, control.cancel, &mut |what| {
             control.progress.step(what, bench.elapsed_seconds(), 0.0);
         })?;
+        let interval = began.until_now(self.instance, &[Thread::this()], &bench.watch());
         let last = grown.rounds.last().map_or(grown.first_bytes, |round| round.segment_bytes);
         let inserting: Nanos = grown.rounds.iter().fold(Nanos(0), |sum, round| sum + round.insert);
         let bytes = last - grown.first_bytes;
         let inserts: Vec<_> = grown.rounds.iter().map(|round| round.insert).collect();
-        let trial = Trial::whole(began.at..clock::now(), &inserts, bytes);
+        let trial = Trial::whole(at..clock::now(), &inserts, bytes);
         for round in &grown.rounds {
             let seconds = |spans: &[Nanos]| spans.iter().map(|n| n.as_secs()).collect::<Vec<_>>();
             let added = bytes_of(&grown, round.number);
@@ -432,9 +439,9 @@ impl Stay<'_> {
             &json!({ "seconds": grown.create.as_secs(), "segment_bytes": grown.first_bytes }),
         )?;
         let rate = bytes as f64 / 1e6 / inserting.as_secs().max(1e-9);
-        let phase = self.phase(visit, "growth", &trial, rate, "MB/s", 1, &began, bench)?;
+        let phase = self.phase(visit, "growth", &trial, rate, "MB/s", 1, &interval, bench)?;
         bench.writer.histogram(phase, "insert", &trial.histogram.encode())?;
-        self.conclude(phase, &began, bench)
+        self.conclude(phase, &interval, bench)
     }
 
     fn scan(
@@ -445,41 +452,51 @@ impl Stay<'_> {
         control: &mut Control<'_>,
     ) -> Result<(), LabError> {
         let mut session = self.instance.session("scan")?;
-        let until = clock::now() + Nanos::secs(self.options.seconds);
         bench.set_forecast(bench.elapsed_seconds() + self.options.seconds);
-        // At least three of each; more while there is time.
-        let mut all: Vec<(scan::Way, Vec<scan::Scanned>)> =
-            scan::Way::ALL.into_iter().map(|way| (way, Vec::new())).collect();
-        let began = Began::now(self.instance, bench);
-        let mut pass = 0;
-        while pass < 3 || clock::now() < until {
-            for (way, done) in &mut all {
-                bench.step(control, &format!("scan {}, {way}", pass + 1));
-                let scanned = scan::run(&mut session, *way, rows, control.cancel)?;
-                bench.writer.event(
-                    "scan",
-                    &json!({ "way": way.to_string(), "pass": pass + 1, "seconds": scanned.elapsed.as_secs(),
-                             "bytes": scanned.bytes, "rows": scanned.rows }),
-                )?;
-                done.push(scanned);
-            }
-            pass += 1;
-        }
-        for (way, scans) in &all {
-            let bytes: u64 = scans.iter().map(|s| s.bytes).sum();
-            let elapsed = scans.iter().fold(Nanos(0), |sum, s| sum + s.elapsed);
-            let latencies: Vec<_> = scans.iter().map(|scan| scan.elapsed).collect();
-            let trial = Trial::whole(began.at..clock::now(), &latencies, bytes);
-            let rate = bytes as f64 / 1e6 / elapsed.as_secs().max(1e-9);
-            let name = format!("scan {way}");
-            let phase = self.phase(visit, &name, &trial, rate, "MB/s", 1, &began, bench)?;
-            bench.writer.histogram(phase, "scan", &trial.histogram.encode())?;
-            // Waits and files are those of all ways together; they belong to the first phase.
-            if *way == scan::Way::ALL[0] {
-                self.conclude(phase, &began, bench)?;
-            }
+        for way in scan::Way::ALL {
+            self.scan_by(way, rows, &mut session, visit, bench, control)?;
         }
         Ok(())
+    }
+
+    /// All passes of one way, one after the other: its waits, files and device counters are its own.
+    fn scan_by(
+        &self,
+        way: scan::Way,
+        rows: u64,
+        session: &mut Session,
+        visit: i64,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<(), LabError> {
+        let (at, began) = (clock::now(), self.moment(bench));
+        let until = at + Nanos::secs(self.options.seconds / scan::Way::ALL.len() as f64);
+        let mut scans: Vec<scan::Scanned> = Vec::new();
+        while scans.len() < SCANS_MIN || clock::now() < until {
+            let pass = scans.len() + 1;
+            bench.step(control, &format!("scan {way}, {pass}"));
+            let scanned = scan::run(session, way, rows, control.cancel)?;
+            bench.writer.event(
+                "scan",
+                &json!({ "way": way.to_string(), "pass": pass, "seconds": scanned.elapsed.as_secs(),
+                         "bytes": scanned.bytes, "rows": scanned.rows }),
+            )?;
+            scans.push(scanned);
+        }
+        let interval = began.until_now(self.instance, &[Thread::this()], &bench.watch());
+        let bytes: u64 = scans.iter().map(|s| s.bytes).sum();
+        let elapsed = scans.iter().fold(Nanos(0), |sum, s| sum + s.elapsed);
+        let latencies: Vec<_> = scans.iter().map(|scan| scan.elapsed).collect();
+        let trial = Trial::whole(at..clock::now(), &latencies, bytes);
+        let rate = bytes as f64 / 1e6 / elapsed.as_secs().max(1e-9);
+        let phase = self.phase(visit, &format!("scan {way}"), &trial, rate, "MB/s", 1, &interval, bench)?;
+        bench.writer.histogram(phase, "scan", &trial.histogram.encode())?;
+        self.conclude(phase, &interval, bench)
+    }
+
+    /// The counters now, of a case that one session runs: this thread.
+    fn moment(&self, bench: &Bench) -> Moment {
+        Moment::of(self.instance, &[Thread::this()], &bench.watch())
     }
 
     #[expect(clippy::too_many_arguments, reason = "one row of the record, filled in one place")]
@@ -491,14 +508,13 @@ impl Stay<'_> {
         rate: f64,
         metric: &str,
         sessions: u32,
-        began: &Began,
+        interval: &Interval,
         bench: &mut Bench,
     ) -> Result<i64, LabError> {
         let about: Value = json!({ "title": name, "question": self.options.case.question(), "metric": metric,
                                    "higher_is_better": true, "sessions": sessions, "headline": true });
         let workload = bench.writer.workload(name, &about)?;
-        let delta = bench.since(&began.counters);
-        let files = began.database.files_since(self.instance);
+        let (delta, files) = (interval.machine(), interval.files());
         let steady = (trial.slices.len() >= 4)
             .then(|| stats::steady::assess(&trial.slice_rates(), 0.1, crate::DELTA).class.to_string());
         Ok(bench.writer.phase(&PhaseRow {
@@ -525,10 +541,9 @@ impl Stay<'_> {
     }
 
     /// Waits, statistics, files and doubts of a phase.
-    fn conclude(&self, phase: i64, began: &Began, bench: &mut Bench) -> Result<(), LabError> {
-        began.database.store(self.instance, phase, &mut bench.writer)?;
-        let delta: Delta = bench.since(&began.counters);
-        for check in crate::evidence::machine_checks(&delta) {
+    fn conclude(&self, phase: i64, interval: &Interval, bench: &mut Bench) -> Result<(), LabError> {
+        interval.store(phase, &mut bench.writer)?;
+        for check in crate::evidence::machine_checks(&interval.machine()) {
             bench.writer.check(&check_row("phase", Some(phase), self.options.case.name(), &check))?;
         }
         Ok(())
@@ -549,17 +564,4 @@ enum Prepared {
     Nothing,
     Scan(u64),
     Rows(random_read::Rows),
-}
-
-/// The counters of both sides when the case began.
-struct Began {
-    at: Nanos,
-    database: Before,
-    counters: host::counters::Snapshot,
-}
-
-impl Began {
-    fn now(instance: &Instance, bench: &Bench) -> Self {
-        Self { at: clock::now(), database: Before::of(instance), counters: bench.snapshot() }
-    }
 }

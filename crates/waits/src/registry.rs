@@ -9,7 +9,7 @@ use crate::text::Texts;
 use crate::totals::{BothTotals, ROWS, TimeModel, Totals};
 use crate::{SessionKind, TextId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use units::Clock;
+use units::{Clock, Nanos};
 
 /// All sessions of an instance.
 pub struct Registry {
@@ -114,6 +114,37 @@ impl Registry {
             add_rows(totals.of_mut(identity.kind), place);
         }
         totals
+    }
+
+    /// As [`Registry::totals`], with the time so far of waits that go on, though not their number: between two of these lies
+    /// just the time that was waited between them.
+    pub fn totals_so_far(&self) -> BothTotals {
+        let inner = self.lock();
+        let mut totals = inner.totals.clone();
+        for (place, identity) in inner.taken() {
+            totals.of_mut(identity.kind).add(&self.so_far(place));
+        }
+        totals
+    }
+
+    /// Reads again when a wait began or ended meanwhile; a session that never holds still is waiting for nothing long.
+    fn so_far(&self, place: &Place) -> Totals {
+        const ATTEMPTS: u32 = 4;
+        let mut attempt = 1;
+        loop {
+            let seen = place.observed();
+            let mut totals = Totals::default();
+            add_rows(&mut totals, place);
+            let after = place.observed();
+            if (seen.number, seen.waiting) == (after.number, after.waiting) || attempt == ATTEMPTS {
+                if let Some(event) = after.event.filter(|_| after.waiting) {
+                    let now = self.clock.now();
+                    totals.row_mut(event.number()).waited += now - Nanos(after.since);
+                }
+                return totals;
+            }
+            attempt += 1;
+        }
     }
 
     /// Exact totals of one session, as `v$session_event` has them; `None` when it is not there.

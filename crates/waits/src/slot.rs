@@ -10,9 +10,6 @@ use std::cell::Cell;
 use std::sync::Arc;
 use units::{Clock, Nanos};
 
-/// What a session without a call waits for.
-pub(crate) const IDLE: Event = Event::SqlNetMessageFromClient;
-
 /// One session's place. Written by its own thread only, which the compiler sees to (`Send`, not `Sync`); read by everybody.
 ///
 /// ```text
@@ -23,7 +20,8 @@ pub(crate) const IDLE: Event = Event::SqlNetMessageFromClient;
 ///                 guard dropped
 /// ```
 ///
-/// A background process is never in a call; it is on CPU unless it waits, and idle when it enters an idle event.
+/// A background process is never in a call; it is on CPU unless it waits, and idle when it enters an idle event. One without a
+/// thread of its own ([`Slot::rest`]) is idle unless it waits.
 /// A foreground that waits outside a call is in a call for that long, so waits are always a part of DB time.
 ///
 /// ```
@@ -69,7 +67,7 @@ impl Slot {
         let now = slot.clock.now().0;
         slot.place.reset(now);
         if foreground {
-            slot.place.begin(IDLE, [0; 3], now);
+            slot.place.begin(slot.idle(), [0; 3], now);
         }
         slot
     }
@@ -105,7 +103,7 @@ impl Slot {
         let open = self.calls.get();
         self.calls.set(open + 1);
         if open == 0 {
-            self.place.open_call(IDLE, self.clock.now().0);
+            self.place.open_call(self.idle(), self.clock.now().0);
         }
     }
 
@@ -117,6 +115,13 @@ impl Slot {
         match self.calls.get() {
             1 => self.close_call(self.clock.now().0),
             open => self.calls.set(open - 1),
+        }
+    }
+
+    /// For a process without a thread of its own, in whose name others wait: from now on it is idle between waits.
+    pub fn rest(&self) {
+        if self.calls.replace(0) > 0 {
+            self.place.begin(self.idle(), [0; 3], self.clock.now().0);
         }
     }
 
@@ -178,6 +183,15 @@ impl Slot {
         &self.registry
     }
 
+    /// What it waits for when it has nothing to do.
+    #[inline(always)]
+    const fn idle(&self) -> Event {
+        match self.kind {
+            SessionKind::Foreground => Event::SqlNetMessageFromClient,
+            SessionKind::Background => Event::RdbmsIpcMessage,
+        }
+    }
+
     #[inline(always)]
     fn begin(&self, event: Event, parameters: [u64; 3], now: u64) {
         self.waiting.set(Some(event));
@@ -199,11 +213,11 @@ impl Slot {
             return Guard { slot: self, event, since, how: How::Nested };
         }
         let how = if event.is_idle() {
-            self.place.end(IDLE, self.idle_for(since), since, false);
+            self.place.end(self.idle(), self.idle_for(since), since, false);
             How::Idle
         } else {
             self.calls.set(1);
-            self.place.open_call(IDLE, since);
+            self.place.open_call(self.idle(), since);
             How::OwnCall
         };
         self.begin(event, parameters, since);
@@ -222,7 +236,7 @@ impl Slot {
             How::Nested => {}
             How::Idle => {
                 self.leave(guard.event, guard.since, now, timed_out);
-                self.place.begin(IDLE, [0; 3], now);
+                self.place.begin(self.idle(), [0; 3], now);
             }
             How::OwnCall => {
                 self.leave(guard.event, guard.since, now, timed_out);
@@ -236,7 +250,7 @@ impl Slot {
         let open = self.calls.get() - 1;
         self.calls.set(open);
         if open == 0 {
-            self.place.close_call(IDLE, now);
+            self.place.close_call(self.idle(), now);
         }
     }
 }
@@ -245,7 +259,7 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let now = self.clock.now().0;
         if self.calls.get() == 0 {
-            self.place.end(IDLE, self.idle_for(now), now, false);
+            self.place.end(self.idle(), self.idle_for(now), now, false);
         }
         self.registry.release(self.index, now);
     }

@@ -117,9 +117,10 @@ impl Totals {
         &self.0[part.row()]
     }
 
-    /// Events that were waited for, in the order of the catalogue.
+    /// Events that were waited for, those included whose only wait still goes on ([`crate::Registry::totals_so_far`]), in the
+    /// order of the catalogue.
     pub fn seen(&self) -> impl Iterator<Item = (Event, &EventTotals)> {
-        Event::ALL.into_iter().zip(&self.0).filter(|(_, totals)| totals.waits > 0)
+        Event::ALL.into_iter().zip(&self.0).filter(|(_, totals)| totals.waits > 0 || totals.waited.0 > 0)
     }
 
     /// Time in all events that are not idle.
@@ -132,6 +133,12 @@ impl Totals {
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self(self.0.iter().zip(&earlier.0).map(|(now, before)| now.since(before)).collect())
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(&other.0) {
+            sum.add(more);
+        }
     }
 
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut EventTotals {

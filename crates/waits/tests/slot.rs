@@ -140,6 +140,43 @@ fn a_process_works_unless_it_is_idle() {
     assert_eq!(world.registry.time_model(SessionKind::Foreground).elapsed, Nanos(0));
 }
 
+/// Others wait in its name; between that it is idle, whoever looks.
+#[test]
+fn a_process_without_a_thread_rests_between_waits() {
+    let world = World::new();
+    let slot = world.background();
+    slot.rest();
+    world.pass(1_000);
+    let session = &world.registry.sessions()[0];
+    assert!(!session.active && session.doing == Doing::Waiting(Event::RdbmsIpcMessage));
+    world.wait(&slot, Event::LogFileParallelWrite, 100);
+    world.pass(1_000);
+    let time = world.registry.time_model(SessionKind::Background);
+    assert_eq!(time.waited, Nanos::micros(100));
+    // Between its coming and its rest a look at the clock was taken.
+    assert!(time.elapsed <= Nanos::micros(102), "{time:?}");
+    assert!(!world.registry.sessions()[0].active);
+}
+
+#[test]
+fn what_goes_on_is_in_the_totals_so_far() {
+    let world = World::new();
+    let slot = world.foreground();
+    let _call = slot.call();
+    world.wait(&slot, Event::LogFileSync, 50);
+    let wait = slot.enter(Event::LogFileSync, 0, 0, 0);
+    world.pass(400);
+    let before = world.registry.totals_so_far();
+    world.pass(700);
+    drop(wait);
+    world.pass(1_000);
+    let between = world.registry.totals_so_far().since(&before);
+    let sync = between.foreground.event(Event::LogFileSync);
+    // The first half was before; the look at the clock in between takes a microsecond itself.
+    assert_eq!((sync.waits, sync.waited), (1, Nanos::micros(701)));
+    assert_eq!(world.registry.totals().foreground, world.registry.totals_so_far().foreground);
+}
+
 #[test]
 fn totals_stay_when_a_session_goes() {
     let world = World::new();

@@ -1,10 +1,11 @@
 //! The house rules, as a test.
 //!
 //! One file per kind of rule: [`floors`] (who may import whom), [`source`] (what Rust files may contain), [`docs`] (what
-//! the documentation promises). Each rule is a function from text to findings, so that each is tested on a bad example.
+//! the documentation promises), [`events`] (the catalogue of waits is true). Each rule is a function from text to findings, so that each is tested on a bad example.
 
 mod code;
 mod docs;
+mod events;
 mod floors;
 mod source;
 
@@ -64,12 +65,13 @@ fn all() -> Vec<Finding> {
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let mut findings = floors::check(&files);
     findings.extend(source::check(&files));
+    findings.extend(events::check(&files));
     findings.extend(docs::check(&files, &|path| root.join(path).exists()));
     findings.sort();
     findings
 }
 
-/// Rust, Markdown and TOML files below `folder`; build output and hidden folders left out, `.cargo` and `.ci` aside.
+/// Rust, Markdown, TOML files and catalogues below `folder`; build output and hidden folders left out, `.cargo` and `.ci` aside.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<File>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
@@ -77,7 +79,7 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<File>) {
             if name != "target" && (!name.starts_with('.') || name == ".cargo") {
                 collect(root, &path, files);
             }
-        } else if [".rs", ".md", ".toml"].iter().any(|end| name.ends_with(end))
+        } else if [".rs", ".md", ".toml", "events.txt"].iter().any(|end| name.ends_with(end))
             && let (Ok(text), Ok(path)) = (std::fs::read_to_string(&path), path.strip_prefix(root))
         {
             files.push(File { path: path.to_string_lossy().into_owned(), text });

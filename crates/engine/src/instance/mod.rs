@@ -22,7 +22,7 @@ pub use config::{InstanceConfig, Placement};
 pub use gate::{Gate, Inside, Seat};
 pub use health::Health;
 pub use shutdown::Shutdown;
-pub use views::{DatafileRow, IostatRow, SysstatRow, TablespaceRow, TempfileRow};
+pub use views::{DatafileRow, FileIoRow, IostatRow, SysstatRow, TablespaceRow, TempfileRow};
 
 use crate::cache::BufferCache;
 use crate::context::{Context, Environment};

@@ -77,6 +77,20 @@ pub struct IostatRow {
     pub access_method: &'static str,
 }
 
+/// I/O of one file. `v$iostat_file` has one row for all redo files and one for all copies of the control file; here each
+/// stands by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileIoRow {
+    /// Number of a data or temp file; 0 for others.
+    pub number: u16,
+    /// Where it is; none where the kind has no file of its own.
+    pub path: Option<PathBuf>,
+    /// Its kind.
+    pub file_type: FileType,
+    /// The counters.
+    pub io: FileIo,
+}
+
 /// A row of `v$sysstat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SysstatRow {
@@ -166,6 +180,22 @@ impl Core {
             row(0, FileType::Log, core.files.log.look()),
         ];
         rows.extend(files.iter().map(of));
+        rows
+    }
+
+    /// I/O of each file.
+    pub fn file_io(&self) -> Vec<FileIoRow> {
+        let row = |file_type| move |(path, io)| FileIoRow { number: 0, path: Some(path), file_type, io };
+        let mut rows: Vec<_> = self.redo.member_io().into_iter().map(row(FileType::Log)).collect();
+        rows.extend(self.control.copy_io().into_iter().map(row(FileType::Control)));
+        rows.extend(self.files.all().iter().map(|file| FileIoRow {
+            number: file.number,
+            path: Some(file.path.clone()),
+            file_type: file.file_type(),
+            io: file.statistics.look(),
+        }));
+        let other = self.files.other.look();
+        rows.push(FileIoRow { number: 0, path: None, file_type: FileType::Other, io: other });
         rows
     }
 

@@ -7,6 +7,7 @@ use super::header::Header;
 use super::room::Urge;
 use super::{GroupStatus, RedoLog};
 use crate::files::control::{FileState, GroupRecord, LogRecord};
+use crate::files::iostat::FileIo;
 use crate::instance::Core;
 use crate::page::Lsn;
 use crate::{Context, EngineError, Result};
@@ -70,6 +71,13 @@ impl RedoLog {
             .collect();
         rows.sort_by_key(|row| row.group);
         rows
+    }
+
+    /// What was written to each member that is there.
+    pub fn member_io(&self) -> Vec<(PathBuf, FileIo)> {
+        let state = self.state.lock();
+        let members = state.groups.all.iter().flat_map(|group| group.members.iter());
+        members.map(|member| (member.path.clone(), member.statistics.look())).collect()
     }
 
     /// `v$logfile`, by group.

@@ -86,7 +86,7 @@ pub(super) fn create_members(
     for MemberRecord { path, .. } in &record.members {
         let made = storage.create(path, record.bytes, access).map_err(EngineError::from);
         let written = made.and_then(|disk| {
-            let member = Member { path: path.clone(), disk: Some(disk.clone()), state: FileState::Online };
+            let member = Member::new(path.clone(), Some(disk.clone()), FileState::Online);
             members.push(member);
             write_header(&*disk, path, &header)
         });

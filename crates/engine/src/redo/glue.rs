@@ -108,6 +108,7 @@ impl RedoLog {
             health: foundation.health.clone(),
         });
         let helper = foundation.context(SessionKind::Background, "lg00")?;
+        helper.slot.rest();
         Self::over(&foundation.environment, options, keeper, helper)
     }
 }

@@ -11,6 +11,7 @@
 
 use super::chunk::padded;
 use crate::files::control::{FileState, GroupRecord, MemberRecord};
+use crate::files::iostat::FileStatistics;
 use crate::page::Lsn;
 use io::sim::Disk;
 use std::path::PathBuf;
@@ -48,9 +49,16 @@ pub(super) struct Member {
     /// Not there when it could not be opened.
     pub disk: Option<Arc<dyn Disk>>,
     pub state: FileState,
+    /// What was written to it since it was opened; shared by all copies of this.
+    pub statistics: Arc<FileStatistics>,
 }
 
 impl Member {
+    /// Nothing was written to it yet.
+    pub fn new(path: PathBuf, disk: Option<Arc<dyn Disk>>, state: FileState) -> Self {
+        Self { path, disk, state, statistics: Arc::default() }
+    }
+
     /// The disk to read and write.
     pub fn usable(&self) -> Option<&Arc<dyn Disk>> {
         self.disk.as_ref().filter(|_| self.state == FileState::Online)

@@ -189,7 +189,7 @@ fn open_group(
         };
         // One that is not there now lacks what is written from now on: should it come back, it must not be believed.
         let state = if disk.is_some() { member.state } else { FileState::Invalid };
-        members.push(Member { path: member.path.clone(), disk, state });
+        members.push(Member::new(member.path.clone(), disk, state));
     }
     group.members = Arc::new(members);
     if group.members.iter().any(|m| m.usable().is_some()) {

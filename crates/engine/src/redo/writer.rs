@@ -251,10 +251,14 @@ impl RedoLog {
                 let outcome = disk.write_at(data, offset);
                 match outcome.check(&member.path, "pwrite", offset, data.len() as u32) {
                     Ok(()) => {
-                        self.statistics.note(Transfer::Write, data.len() as u64, self.clock.now() - began);
+                        let elapsed = self.clock.now() - began;
+                        for statistics in [&self.statistics, &member.statistics] {
+                            statistics.note(Transfer::Write, data.len() as u64, elapsed);
+                        }
                     }
                     Err(error) => {
                         self.statistics.note_error();
+                        member.statistics.note_error();
                         failed.push((index, error.to_string()));
                     }
                 }

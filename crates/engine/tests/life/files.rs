@@ -181,6 +181,14 @@ fn every_transfer_is_counted() {
     assert!(users.small_read.time.0 + users.large_read.time.0 > 0, "reads take time: {users:?}");
     assert!(of("Log File", 0).small_write.requests > 0);
     assert!(of("Control File", 0).small_write.requests > 0);
+    // File by file: the same I/O, and each says where it is.
+    let by_file = instance.file_io();
+    for kind in ["Log File", "Control File"] {
+        let of_kind: Vec<_> = by_file.iter().filter(|row| row.file_type.name() == kind).collect();
+        assert!(of_kind.iter().all(|row| row.path.is_some()), "{of_kind:?}");
+        let written: u64 = of_kind.iter().map(|row| row.io.small_write.requests).sum();
+        assert!(written > 0 && written <= of(kind, 0).small_write.requests, "{kind}: {written}");
+    }
     let sysstat = instance.sysstat();
     let value = |name: &str| sysstat.iter().find(|row| row.name == name).unwrap().value;
     assert_eq!(value("user commits"), 1);

@@ -9,11 +9,13 @@ mod pause;
 mod rates;
 mod sampler;
 mod strain;
+mod thread;
 
 pub use pause::{PauseDetector, PauseResult};
 pub use rates::{CpuShares, DiskRates, cpu_shares, others_cpu_share, rates};
 pub use sampler::Sampler;
 pub use strain::{Strain, strain};
+pub use thread::{Schedule, Thread};
 
 use crate::facts::cgroup;
 use crate::files;

@@ -6,8 +6,6 @@ use crate::common::goals::{Aim, Goals};
 use engine::Shutdown;
 use io::{Access, Api, File};
 use lab::database::commit;
-use lab::database::drive::Pace;
-use lab::database::evidence::Before;
 use lab::workload::commit::{self as raw, Log, LogCall, LogFile};
 use std::path::Path;
 use std::sync::Arc;
@@ -27,11 +25,9 @@ impl Bench {
         );
         let instance = self.open();
         let ours = |sessions: u32| {
-            let before = Before::of(&instance);
-            let window = || self.window();
-            let done = commit::run(&instance, sessions, window, Pace::Closed, Seed(2), &NEVER);
-            let rate = done.expect("commits").trial.rate();
-            why(&format!("ours, {sessions} sessions, {rate:.0}/s"), &before, &instance);
+            let done = commit::run(&instance, sessions, self.terms(Seed(2))).expect("commits");
+            let rate = done.trial.rate();
+            why(&format!("ours, {sessions} sessions, {rate:.0}/s"), &done.interval);
             rate
         };
         let redo = self.folder.join("raw-redo.log");

@@ -1,10 +1,9 @@
 //! `INSERT INTO t SELECT * FROM t` against PostgreSQL, in MB/s.
 
-use super::evidence::why;
+use super::evidence::{now, since, why};
 use super::{Bench, NEVER, ratios};
 use crate::common::goals::{Aim, Goals};
 use engine::{AlterSystem, Shutdown};
-use lab::database::evidence::Before;
 use lab::database::source;
 use units::{Seed, clock};
 
@@ -19,13 +18,13 @@ impl Bench {
             session.alter_system(&AlterSystem::FlushBufferCache).expect("flush");
             let table = session.table("T").expect("T");
             let before = lab::database::segment_bytes(&mut session, &table).expect("its size");
-            let (began, past) = (clock::now(), Before::of(&instance));
+            let (began, past) = (clock::now(), now(&instance));
             let mut scan = session.scan(&table).expect("a scan");
             session.insert_select(&table, &mut scan).expect("insert");
             drop(scan);
             session.commit().expect("commit");
             let elapsed = (clock::now() - began).as_secs();
-            why("ours", &past, &instance);
+            why("ours", &since(past, &instance));
             let bytes = lab::database::segment_bytes(&mut session, &table).expect("its size") - before;
             session.drop_table("T").expect("drop");
             bytes as f64 / 1e6 / elapsed

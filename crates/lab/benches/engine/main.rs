@@ -23,10 +23,12 @@ mod waiting;
 use common::flags::Flags;
 use common::goals::{Goals, median};
 use engine::Instance;
+use host::counters::Watch;
 use host::journal::Journal;
 use host::workspace::Workspace;
 use io::{Api, IoMode};
 use lab::compare::configuration::Configuration;
+use lab::database::drive::{Pace, Terms};
 use lab::database::{Database, Sizes};
 use lab::workload::Window;
 use mariadb::Mariadb;
@@ -47,6 +49,20 @@ const REDO_TOTAL: Bytes = Bytes::mib(256 * REDO_GROUPS as u64);
 const SETTLE: Nanos = Nanos::millis(300);
 const SESSIONS: u32 = 10;
 static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// How sessions play, for a second.
+fn terms(seed: Seed) -> Terms<'static> {
+    const NOTHING: &Watch = &Watch { disks: Vec::new(), flushes: Vec::new() };
+    Terms {
+        settle: SETTLE,
+        measure: Nanos::millis(1_000),
+        slice: Nanos::millis(250),
+        pace: Pace::Closed,
+        seed,
+        cancel: &NEVER,
+        watch: NOTHING,
+    }
+}
 
 type Part = (&'static str, fn(&Bench, &mut Goals));
 const PARTS: [Part; 6] = [
@@ -142,6 +158,10 @@ impl Bench {
 
     fn window(&self) -> Window {
         Window::after(SETTLE, Nanos::secs(self.seconds), Nanos::millis(250))
+    }
+
+    fn terms(&self, seed: Seed) -> Terms<'static> {
+        Terms { measure: Nanos::secs(self.seconds), ..terms(seed) }
     }
 
     /// Each side once per round, in turns whose order reverses; rates in the order of the sides.

@@ -10,10 +10,8 @@ use crate::common::goals::{Aim, Goals};
 use engine::Shutdown;
 use io::IoMode;
 use lab::compare::configuration::Configuration;
-use lab::database::drive::Pace;
-use lab::database::evidence::Before;
+use lab::database::drive::Terms;
 use lab::database::order_entry::{self, Scale, Think};
-use lab::workload::Window;
 use units::{Nanos, Seed};
 
 const CLERKS: u32 = 15;
@@ -34,13 +32,11 @@ impl Bench {
         instance.shutdown(Shutdown::Immediate).expect("shut down");
         let play = |mode: IoMode| {
             let instance = self.database.open(&Configuration { mode, ..configuration() }).expect("open");
-            let before = Before::of(&instance);
             let settle = if self.peers { WARM } else { Nanos::millis(100) };
-            let window = Window::after(settle, Nanos::secs(self.seconds), Nanos::millis(250));
-            let (pace, think) = (Pace::Closed, Think::None);
-            let done = order_entry::run(&instance, CLERKS, window, pace, think, Seed(13), false, &NEVER);
-            let rate = 60.0 * done.expect("order entry").trial.rate();
-            why(&format!("ours, {mode}, {rate:.0} tx/min"), &before, &instance);
+            let terms = Terms { settle, ..self.terms(Seed(13)) };
+            let done = order_entry::run(&instance, CLERKS, Think::None, false, terms).expect("order entry");
+            let rate = 60.0 * done.trial.rate();
+            why(&format!("ours, {mode}, {rate:.0} tx/min"), &done.interval);
             instance.shutdown(Shutdown::Immediate).expect("shut down");
             rate
         };

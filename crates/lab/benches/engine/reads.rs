@@ -3,16 +3,15 @@
 //! Both sides first try a few depths; the best of each plays again, in turns, and only that is reported.
 
 use super::evidence::why;
-use super::{BLOCK, Bench, CACHE, NEVER, SETTLE, configuration, ratios};
+use super::{BLOCK, Bench, CACHE, NEVER, SETTLE, configuration, ratios, terms};
 use crate::common::goals::{Aim, Goals};
 use engine::{AlterSystem, Instance, Shutdown};
 use io::Access;
-use lab::database::evidence::Before;
+use lab::database::drive::Terms;
 use lab::database::random_read::{self, Rows, Shape};
 use lab::load::{LoadSpec, Pattern};
-use lab::workload::Window;
 use std::path::Path;
-use units::{Nanos, Seed, clock};
+use units::{Nanos, Seed};
 
 /// The table, in caches: so few of its blocks are found in the cache that reading is what takes the time.
 const CACHES: u64 = 8;
@@ -61,12 +60,10 @@ fn best(candidates: &[u32], rate: impl Fn(u32) -> f64) -> u32 {
 /// Physical reads per second: what the cache answered is none of the device's rate.
 fn read(instance: &Instance, rows: &Rows, sessions: u32, seconds: f64) -> f64 {
     let shape = Shape { sessions, batch: BATCH, span: 0..rows.count() };
-    let (before, began) = (Before::of(instance), clock::now());
-    let window = Window::after(SETTLE, Nanos::secs(seconds), Nanos::millis(250));
-    random_read::run(instance, rows, &shape, window, Seed(10), &NEVER).expect("reads");
-    let elapsed = (clock::now() - began).as_secs();
-    let rate = before.files_since(instance).reads as f64 / elapsed;
-    why(&format!("ours, {sessions} sessions, {rate:.0} reads/s"), &before, instance);
+    let terms = Terms { measure: Nanos::secs(seconds), ..terms(Seed(10)) };
+    let done = random_read::run(instance, rows, &shape, terms).expect("reads");
+    let rate = done.interval.files().reads as f64 / done.trial.seconds();
+    why(&format!("ours, {sessions} sessions, {rate:.0} reads/s"), &done.interval);
     rate
 }
 

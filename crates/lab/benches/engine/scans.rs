@@ -1,10 +1,9 @@
 //! Full scans: by direct path against fio's best sequential rate, from the cache against PostgreSQL.
 
-use super::evidence::why;
+use super::evidence::{now, since, why};
 use super::{Bench, NEVER, ratios};
 use crate::common::goals::{Aim, Goals, median};
 use engine::{AlterSystem, Session, Shutdown};
-use lab::database::evidence::Before;
 use lab::database::source;
 use std::path::Path;
 use std::process::Command;
@@ -26,9 +25,9 @@ impl Bench {
             let session = &mut *session.borrow_mut();
             let _ = session.alter_system(&lab::database::set("_serial_direct_read", "always"));
             session.alter_system(&AlterSystem::FlushBufferCache).expect("flush");
-            let before = Before::of(&instance);
+            let before = now(&instance);
             let (_, bytes, elapsed) = count(session, "LARGE");
-            why("ours, direct path", &before, &instance);
+            why("ours, direct path", &since(before, &instance));
             bytes as f64 / 1e6 / elapsed
         };
         let fio = || fio_sequential(&data.name, self.seconds.min(3.0));

@@ -9,7 +9,6 @@ use super::{Bench, NEVER, SESSIONS};
 use crate::common::child::cpu_of_self;
 use crate::common::goals::{Aim, Goals, median};
 use engine::{Instance, Shutdown};
-use lab::database::drive::Pace;
 use lab::database::{commit, random_read};
 use std::hint::black_box;
 use units::{Clock, Seed, clock};
@@ -54,12 +53,11 @@ impl Bench {
         let rows = random_read::open(&mut admin).expect("its rows");
         for _ in 0..self.rounds {
             commits.push(share(&instance, &each, || {
-                let window = || self.window();
-                commit::run(&instance, SESSIONS, window, Pace::Closed, Seed(2), &NEVER).expect("commits");
+                commit::run(&instance, SESSIONS, self.terms(Seed(2))).expect("commits");
             }));
             reads.push(share(&instance, &each, || {
                 let shape = random_read::Shape { sessions: 2, batch: 1, span: 0..rows.count() };
-                random_read::run(&instance, &rows, &shape, self.window(), Seed(10), &NEVER).expect("reads");
+                random_read::run(&instance, &rows, &shape, self.terms(Seed(10))).expect("reads");
             }));
         }
         for (what, shares) in [("commits", &commits), ("cached reads by address", &reads)] {

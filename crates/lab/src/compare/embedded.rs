@@ -4,13 +4,14 @@ use super::configuration::Configuration;
 use super::stay::Terms;
 use super::visit::Workload;
 use crate::LabError;
-use crate::database::drive::{Pace, Performance};
-use crate::database::evidence::Before;
+use crate::database::drive::{self, Pace, Performance};
+use crate::database::interval::{Interval, Moment};
 use crate::database::order_entry::{self, Scale, Think};
 use crate::database::random_read::{self, Rows, Shape};
 use crate::database::{Database, Sizes, commit, inconsistent, segment_bytes, source};
-use crate::workload::{Trial, Window};
+use crate::workload::Trial;
 use engine::{AlterSystem, Instance, Session, Shutdown};
+use host::counters::{Thread, Watch};
 use host::workspace::Workspace;
 use io::{Access, File};
 use record::Writer;
@@ -89,8 +90,16 @@ impl Embedded {
         let instance = self.database.open(&configuration)?;
         let mut session = instance.session("compare")?;
         let rows = random_read::open(&mut session)?;
-        let before = Before::of(&instance);
-        Ok(EmbeddedStay { embedded: self, terms, instance, session, rows, grown: 0, before })
+        Ok(EmbeddedStay {
+            embedded: self,
+            terms,
+            instance,
+            session,
+            rows,
+            grown: 0,
+            before: None,
+            interval: None,
+        })
     }
 }
 
@@ -103,10 +112,13 @@ pub struct EmbeddedStay<'v> {
     rows: Rows,
     /// Rows of the growing table.
     grown: u64,
-    before: Before,
+    /// When the last preparation was over.
+    before: Option<Moment>,
+    /// What was counted during the last workload: over its window, or over all of it where it has none.
+    interval: Option<Interval>,
 }
 
-impl EmbeddedStay<'_> {
+impl<'v> EmbeddedStay<'v> {
     /// Brings about what the workload begins with: caches emptied where it is cold, the growing table made anew.
     pub(super) fn prepare(&mut self, workload: Workload, seed: Seed) -> Result<(), LabError> {
         match workload {
@@ -131,13 +143,14 @@ impl EmbeddedStay<'_> {
         }
         let _ = seed;
         self.session.alter_system(&AlterSystem::Checkpoint)?;
-        self.before = Before::of(&self.instance);
+        self.before = Some(Moment::of(&self.instance, &[Thread::this()], &Watch::default()));
         Ok(())
     }
 
     /// Runs it.
     pub(super) fn run(&mut self, workload: Workload, seed: Seed) -> Result<Trial, LabError> {
         let phases = self.terms.phases;
+        self.interval = None;
         let reads = workload.reads_only();
         let mut trial = match workload {
             Workload::ReadColdOne => self.random(1, self.rows.count(), phases.read_cold_one, seed)?,
@@ -157,7 +170,11 @@ impl EmbeddedStay<'_> {
                 return Err(LabError::Target("writers is a workload of --target files".into()));
             }
         };
-        let files = self.before.files_since(&self.instance);
+        // Requests before and after the window count too: so do the device's counters that they are held against.
+        let before = self.before.take().expect("a workload is prepared before it runs");
+        let whole = before.until_now(&self.instance, &[Thread::this()], &Watch::default());
+        let files = whole.files();
+        self.interval.get_or_insert(whole);
         (trial.requests, trial.request_bytes) =
             if reads { (files.reads, files.read_bytes) } else { (files.writes, files.write_bytes) };
         trial.flags = self.flags()?;
@@ -166,7 +183,7 @@ impl EmbeddedStay<'_> {
 
     /// Writes waits, statistics and files of the last run.
     pub(super) fn store(&self, phase: i64, writer: &mut Writer) -> Result<(), LabError> {
-        self.before.store(&self.instance, phase, writer)
+        self.interval.as_ref().map_or(Ok(()), |interval| interval.store(phase, writer))
     }
 
     /// Shuts the database down.
@@ -212,38 +229,44 @@ impl EmbeddedStay<'_> {
         }
     }
 
-    fn window(&self, measure: Nanos) -> Window {
-        Window::after(self.terms.phases.settle, measure, SLICE)
-    }
-
-    fn random(&self, sessions: u32, rows: u64, measure: Nanos, seed: Seed) -> Result<Trial, LabError> {
-        let shape = Shape { sessions, batch: 1, span: 0..rows };
-        let window = self.window(measure);
-        let all = random_read::run(&self.instance, &self.rows, &shape, window, seed, self.terms.cancel)?;
-        Ok(verified(all))
-    }
-
-    fn commit(&self, sessions: u32, measure: Nanos, seed: Seed) -> Result<Trial, LabError> {
-        let window = || self.window(measure);
-        let all = commit::run(&self.instance, sessions, window, Pace::Closed, seed, self.terms.cancel)?;
-        Ok(all.trial)
-    }
-
-    fn order_entry(&self, seed: Seed) -> Result<Trial, LabError> {
-        let window = self.window(self.terms.phases.mixed);
-        let (sessions, cancel) = (self.terms.sessions, self.terms.cancel);
-        // Audited once, at the end of a run of the case itself; here it would take longer than the workload.
-        let all = order_entry::run(
-            &self.instance,
-            sessions,
-            window,
-            Pace::Closed,
-            Think::None,
+    fn playing(&self, measure: Nanos, seed: Seed) -> drive::Terms<'v> {
+        const NOTHING: &Watch = &Watch { disks: Vec::new(), flushes: Vec::new() };
+        drive::Terms {
+            settle: self.terms.phases.settle,
+            measure,
+            slice: SLICE,
+            pace: Pace::Closed,
             seed,
-            false,
-            cancel,
-        )?;
-        Ok(all.trial)
+            cancel: self.terms.cancel,
+            // The bench reads them around the whole trial.
+            watch: NOTHING,
+        }
+    }
+
+    fn random(&mut self, sessions: u32, rows: u64, measure: Nanos, seed: Seed) -> Result<Trial, LabError> {
+        let shape = Shape { sessions, batch: 1, span: 0..rows };
+        let terms = self.playing(measure, seed);
+        let all = random_read::run(&self.instance, &self.rows, &shape, terms)?;
+        let trial = self.counted(all);
+        // Every row that was read was compared with what it should be.
+        Ok(Trial { verified: trial.ops, ..trial })
+    }
+
+    fn commit(&mut self, sessions: u32, measure: Nanos, seed: Seed) -> Result<Trial, LabError> {
+        let all = commit::run(&self.instance, sessions, self.playing(measure, seed))?;
+        Ok(self.counted(all))
+    }
+
+    fn order_entry(&mut self, seed: Seed) -> Result<Trial, LabError> {
+        let terms = self.playing(self.terms.phases.mixed, seed);
+        // Audited once, at the end of a run of the case itself; here it would take longer than the workload.
+        let all = order_entry::run(&self.instance, self.terms.sessions, Think::None, false, terms)?;
+        Ok(self.counted(all))
+    }
+
+    fn counted(&mut self, all: Performance) -> Trial {
+        self.interval = Some(all.interval);
+        all.trial
     }
 
     /// `INSERT INTO t SELECT * FROM t; COMMIT;`
@@ -278,10 +301,4 @@ impl EmbeddedStay<'_> {
         }
         Ok(Trial::whole(began..clock::now(), &latencies, u64::from(times) * bytes))
     }
-}
-
-/// Every row that was read was compared with what it should be.
-fn verified(all: Performance) -> Trial {
-    let verified = all.trial.ops;
-    Trial { verified, ..all.trial }
 }

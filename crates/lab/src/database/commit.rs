@@ -1,13 +1,11 @@
 //! Case `commit`: each session inserts rows of about 1,000 bytes into a table of its own and commits each.
 
-use super::drive::{self, Pace, Performance, Played, Player};
-use super::{inconsistent, sessions};
+use super::drive::{self, Performance, Played, Player, Terms};
+use super::{Action, inconsistent, sessions};
 use crate::LabError;
-use crate::workload::Window;
 use engine::{Column, ColumnKind, Instance, Session, Table, TableDef, Value};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use units::{Rng, Seed};
+use units::Rng;
 
 /// Columns of text beside the id, as in the article.
 const TEXTS: usize = 10;
@@ -50,25 +48,19 @@ fn definition(name: &str) -> TableDef {
 ///
 /// # Errors
 /// What the engine says; rows that are missing or too many.
-pub fn run(
-    instance: &Instance,
-    count: u32,
-    window: impl FnOnce() -> Window,
-    pace: Pace,
-    seed: Seed,
-    cancel: &AtomicBool,
-) -> Result<Performance, LabError> {
+pub fn run(instance: &Instance, count: u32, terms: Terms<'_>) -> Result<Performance, LabError> {
     let mut admin = instance.session("commit")?;
     let mut players: Vec<Box<dyn Player>> = Vec::new();
     let letters: String = {
-        let mut rng = Rng::new(seed);
+        let mut rng = Rng::new(terms.seed);
         (0..4096).map(|_| char::from(b'A' + rng.below(26) as u8)).collect()
     };
     for (index, session) in sessions(instance, "commit", count)?.into_iter().enumerate() {
         let table = admin.create_table(&definition(&table_name(index)))?;
+        Action::new(&session, CLASSES[0]).set(&session);
         players.push(Box::new(Inserter { session, table, next: 1, text: letters.clone() }));
     }
-    let result = drive::play(players, CLASSES.len(), window(), pace, seed, cancel);
+    let result = drive::play(instance, players, CLASSES.len(), terms);
     let counted: u64 = (0..count as usize)
         .map(|index| {
             let table = admin.table(&table_name(index))?;

@@ -1,9 +1,13 @@
 //! Sessions against the clock: each plays transactions again and again, in a closed loop, with think times, or at a given
 //! rate with latencies from the intended start.
 
+use super::interval::{Interval, Moment};
 use crate::LabError;
 use crate::workload::{Tally, Trial, Window, join_all};
+use engine::Instance;
+use host::counters::{Thread, Watch};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use units::{Nanos, Rng, Seed, clock};
 
 /// What one session does.
@@ -41,6 +45,25 @@ pub enum Pace {
     },
 }
 
+/// How sessions play.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    /// Before the window, not measured.
+    pub settle: Nanos,
+    /// Length of the window.
+    pub measure: Nanos,
+    /// Slice of its time line.
+    pub slice: Nanos,
+    /// When transactions begin.
+    pub pace: Pace,
+    /// Where chance comes from.
+    pub seed: Seed,
+    /// Ctrl-C.
+    pub cancel: &'a AtomicBool,
+    /// The devices below.
+    pub watch: &'a Watch,
+}
+
 /// All sessions of a window.
 pub struct Performance {
     /// All classes together.
@@ -49,6 +72,8 @@ pub struct Performance {
     pub classes: Vec<Trial>,
     /// Transactions of each class from the first to the last, also before and after the window.
     pub played: Vec<u64>,
+    /// The counters at both edges of the window.
+    pub interval: Interval,
 }
 
 /// Longest sleep before a session looks whether it should stop.
@@ -59,35 +84,46 @@ const NAP: Nanos = Nanos::millis(20);
 /// # Errors
 /// The first error of a session.
 pub fn play(
+    instance: &Instance,
     players: Vec<Box<dyn Player + '_>>,
     classes: usize,
-    window: Window,
-    pace: Pace,
-    seed: Seed,
-    cancel: &AtomicBool,
+    terms: Terms<'_>,
 ) -> Result<Performance, LabError> {
-    let (next, failed, began) = (AtomicU64::new(0), AtomicBool::new(false), clock::now());
-    let stage = Stage { classes, window, pace, next: &next, failed: &failed, began, cancel };
-    let parts = std::thread::scope(|scope| {
+    let window = Window::after(terms.settle, terms.measure, terms.slice);
+    let stage = Stage {
+        classes,
+        window,
+        terms,
+        began: clock::now(),
+        next: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+        threads: Mutex::default(),
+        looked: AtomicBool::new(false),
+    };
+    let stage = &stage;
+    let (interval, parts) = std::thread::scope(|scope| {
         let handles = players
             .into_iter()
             .enumerate()
             .map(|(index, player)| {
-                let rng = Rng::new(seed.part(index as u64));
+                let rng = Rng::new(terms.seed.part(index as u64));
                 scope.spawn(move || {
                     let result = stage.session(player, rng);
                     if result.is_err() {
                         stage.failed.store(true, Ordering::Relaxed);
                     }
+                    stage.stay_to_be_counted();
                     result
                 })
             })
             .collect();
-        join_all(handles)
+        let interval = stage.look(instance);
+        join_all(handles).map(|parts| (interval, parts))
     })?;
-    if cancel.load(Ordering::Relaxed) {
+    // Without an error only Ctrl-C keeps a window from its end.
+    let Some(interval) = interval.filter(|_| !terms.cancel.load(Ordering::Relaxed)) else {
         return Err(LabError::Cancelled);
-    }
+    };
     let mut all = Tally::new(window);
     let mut each: Vec<Tally> = (0..classes).map(|_| Tally::new(window)).collect();
     let mut played = vec![0; classes];
@@ -99,19 +135,21 @@ pub fn play(
         }
     }
     let trial = |tally: Tally| tally.into_trial(String::new(), 0, 0);
-    Ok(Performance { trial: trial(all), classes: each.into_iter().map(trial).collect(), played })
+    Ok(Performance { trial: trial(all), classes: each.into_iter().map(trial).collect(), played, interval })
 }
 
 /// What all sessions share.
-#[derive(Clone, Copy)]
 struct Stage<'a> {
     classes: usize,
     window: Window,
-    pace: Pace,
-    next: &'a AtomicU64,
-    failed: &'a AtomicBool,
+    terms: Terms<'a>,
     began: Nanos,
-    cancel: &'a AtomicBool,
+    /// Number of the next transaction, at an open pace.
+    next: AtomicU64,
+    failed: AtomicBool,
+    threads: Mutex<Vec<Thread>>,
+    /// The counters were read at the window's end, or never will be.
+    looked: AtomicBool,
 }
 
 /// What one session counted.
@@ -121,13 +159,35 @@ struct Part {
 }
 
 impl Stage<'_> {
+    /// Takes the counters at both edges of the window.
+    fn look(&self, instance: &Instance) -> Option<Interval> {
+        let moment = || {
+            let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            Moment::of(instance, &threads, self.terms.watch)
+        };
+        self.wait_until(self.window.start);
+        let before = self.goes_on().then(moment);
+        self.wait_until(self.window.end);
+        let interval = before.map(|before| Interval { before, after: moment() });
+        self.looked.store(true, Ordering::Release);
+        interval
+    }
+
+    /// A thread that has ended can no longer be asked how much it has worked.
+    fn stay_to_be_counted(&self) {
+        while !self.looked.load(Ordering::Acquire) {
+            clock::sleep(Nanos::millis(1));
+        }
+    }
+
     fn session(&self, mut player: Box<dyn Player + '_>, mut rng: Rng) -> Result<Part, LabError> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(Thread::this());
         let mut part = Part {
             tallies: (0..self.classes).map(|_| Tally::new(self.window)).collect(),
             played: vec![0; self.classes],
         };
         while self.goes_on() {
-            let began = match self.pace {
+            let began = match self.terms.pace {
                 Pace::Closed => clock::now(),
                 Pace::Open { rate } => {
                     let turn = self.next.fetch_add(1, Ordering::Relaxed);
@@ -151,7 +211,7 @@ impl Stage<'_> {
     }
 
     fn goes_on(&self) -> bool {
-        self.window.open(clock::now(), self.cancel) && !self.failed.load(Ordering::Relaxed)
+        self.window.open(clock::now(), self.terms.cancel) && !self.failed.load(Ordering::Relaxed)
     }
 
     fn wait_until(&self, due: Nanos) {

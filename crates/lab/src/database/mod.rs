@@ -1,12 +1,14 @@
 //! The embedded database as a target: made once in the run's workspace, opened with each configuration, used by sessions.
 //!
 //! Start with [`Database`]. Workloads: [`growth`] (the article's script), [`commit`], [`order_entry`], [`scan`],
-//! [`random_read`]; [`drive`] runs sessions against the clock; [`evidence`] takes down what the database itself saw.
+//! [`random_read`]; [`drive`] runs sessions against the clock; [`interval`] and [`evidence`] take down what the
+//! database itself saw.
 
 pub mod commit;
 pub mod drive;
 pub mod evidence;
 pub mod growth;
+pub mod interval;
 pub mod order_entry;
 pub mod random_read;
 pub mod scan;
@@ -113,6 +115,22 @@ impl Database {
 /// What the engine says.
 pub fn sessions(instance: &Instance, workload: &str, count: u32) -> Result<Vec<Session>, LabError> {
     (0..count).map(|n| Ok(instance.session(&format!("{workload} {n}"))?)).collect()
+}
+
+/// What a session says it is about, where its waits are sampled.
+#[derive(Clone, Copy)]
+pub struct Action(waits::TextId);
+
+impl Action {
+    /// Keeps its name.
+    pub fn new(session: &Session, name: &str) -> Self {
+        Self(session.core().waits.keep_text(name))
+    }
+
+    /// From now on.
+    pub fn set(self, session: &Session) {
+        session.context().slot.set_action(Some(self.0));
+    }
 }
 
 /// A check of a workload's own promise that did not hold: its figures are worth nothing.

@@ -1,9 +1,8 @@
 //! Case `random-read`: sessions read single rows by address from a table that the cache does not hold; one row a block.
 
-use super::drive::{self, Pace, Performance, Played, Player};
-use super::{inconsistent, sessions, stop_if, until};
+use super::drive::{self, Performance, Played, Player, Terms};
+use super::{Action, inconsistent, sessions, stop_if, until};
 use crate::LabError;
-use crate::workload::Window;
 use engine::{Column, ColumnKind, Instance, RowId, Session, Table, TableDef, Value};
 use std::ops::Range;
 use std::sync::Arc;
@@ -137,14 +136,13 @@ pub fn run(
     instance: &Instance,
     rows: &Rows,
     shape: &Shape,
-    window: Window,
-    seed: Seed,
-    cancel: &AtomicBool,
+    terms: Terms<'_>,
 ) -> Result<Performance, LabError> {
     let block_bytes = instance.core.files.block_bytes() as u64;
     let players = sessions(instance, "random-read", shape.sessions)?
         .into_iter()
         .map(|session| {
+            Action::new(&session, CLASSES[0]).set(&session);
             Box::new(Reader {
                 session,
                 rows: rows.clone(),
@@ -155,5 +153,5 @@ pub fn run(
             }) as Box<dyn Player>
         })
         .collect();
-    drive::play(players, CLASSES.len(), window, Pace::Closed, seed, cancel)
+    drive::play(instance, players, CLASSES.len(), terms)
 }

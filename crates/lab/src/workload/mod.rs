@@ -112,8 +112,8 @@ impl Trial {
 /// A measured window: settle first, then equal slices until the end.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    start: Nanos,
-    end: Nanos,
+    pub(crate) start: Nanos,
+    pub(crate) end: Nanos,
     slice: Nanos,
 }
 

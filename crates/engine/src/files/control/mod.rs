@@ -27,7 +27,7 @@ pub use content::{
     TablespaceRecord,
 };
 
-use super::iostat::{FileStatistics, Transfer};
+use super::iostat::{FileIo, FileStatistics, Transfer};
 use crate::instance::Health;
 use crate::page::{get_u32, get_u64};
 use crate::{Context, EngineError, Result};
@@ -53,6 +53,13 @@ const CHECKED_FROM: usize = 12;
 struct Copy {
     path: PathBuf,
     disk: Arc<dyn Disk>,
+    statistics: Arc<FileStatistics>,
+}
+
+impl Copy {
+    fn new(path: &Path, disk: Arc<dyn Disk>) -> Self {
+        Self { path: path.to_path_buf(), disk, statistics: Arc::default() }
+    }
 }
 
 struct Writer {
@@ -69,6 +76,8 @@ pub struct ControlFile {
     clock: Clock,
     health: Arc<Health>,
     statistics: FileStatistics,
+    /// Of each copy that was there when the database was opened.
+    by_copy: Vec<(PathBuf, Arc<FileStatistics>)>,
 }
 
 /// What an instance gives to its control file.
@@ -92,7 +101,7 @@ impl ControlFile {
         let mut copies = Vec::new();
         for path in &content.copies {
             let disk = plan.storage.create(path, 2 * SLOT_BYTES as u64, plan.access)?;
-            copies.push(Copy { path: path.clone(), disk });
+            copies.push(Copy::new(path, disk));
         }
         let control = Self::over(plan, copies, 0, content.clone())?;
         control.write(&mut control.writer.lock(), content)?;
@@ -110,7 +119,7 @@ impl ControlFile {
         let mut buffer = buffer()?;
         let Some(guide) = newest(first, &*disk, &mut buffer)? else { return Ok(None) };
         let (paths, database_id) = (guide.content.copies.clone(), guide.content.database_id);
-        let mut copies = vec![Copy { path: first.to_path_buf(), disk }];
+        let mut copies = vec![Copy::new(first, disk)];
         // Not read a second time: a device that fails meanwhile would leave no state at all.
         let mut states = vec![Some(guide)];
         for path in paths.iter().skip(1) {
@@ -118,7 +127,7 @@ impl ControlFile {
             make_durable(path, &*disk)?;
             let found = newest(path, &*disk, &mut buffer).ok().flatten();
             states.push(found.filter(|found| found.content.database_id == database_id));
-            copies.push(Copy { path: path.clone(), disk });
+            copies.push(Copy::new(path, disk));
         }
         let newest = states.iter().flatten().map(|found| found.sequence).max();
         let behind = states.iter().any(|state| state.as_ref().map(|found| found.sequence) != newest);
@@ -137,12 +146,14 @@ impl ControlFile {
     }
 
     fn over(plan: ControlPlan<'_>, copies: Vec<Copy>, sequence: u64, content: Content) -> Result<Self> {
+        let by_copy = copies.iter().map(|copy| (copy.path.clone(), copy.statistics.clone())).collect();
         Ok(Self {
             writer: Mutex::new(Writer { copies, sequence, buffer: buffer()? }),
             content: RwLock::new(Arc::new(content)),
             clock: plan.clock,
             health: plan.health,
             statistics: FileStatistics::default(),
+            by_copy,
         })
     }
 
@@ -156,6 +167,11 @@ impl ControlFile {
         &self.statistics
     }
 
+    /// I/O so far of each copy.
+    pub fn copy_io(&self) -> Vec<(PathBuf, FileIo)> {
+        self.by_copy.iter().map(|(path, statistics)| (path.clone(), statistics.look())).collect()
+    }
+
     /// Changes it; durable in all copies when this returns (`control file parallel write`).
     ///
     /// # Errors
@@ -164,7 +180,10 @@ impl ControlFile {
     /// state the next open will find.
     pub fn update<T>(&self, context: &Context, edit: impl FnOnce(&mut Content) -> Result<T>) -> Result<T> {
         self.health.check()?;
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer.try_lock().unwrap_or_else(|| {
+            let _wait = context.slot.enter(Event::EnqCfContention, 0, 0, 0);
+            self.writer.lock()
+        });
         let mut content = Content::clone(&self.content.read());
         let result = edit(&mut content)?;
         let files = writer.copies.len() as u64;
@@ -204,7 +223,10 @@ impl ControlFile {
     fn timed_write(&self, copy: &Copy, data: &[u8], offset: u64) -> Outcome {
         let begin = self.clock.now();
         let outcome = copy.disk.write_at(data, offset);
-        self.statistics.note(Transfer::Write, data.len() as u64, self.clock.now() - begin);
+        let elapsed = self.clock.now() - begin;
+        for statistics in [&self.statistics, &*copy.statistics] {
+            statistics.note(Transfer::Write, data.len() as u64, elapsed);
+        }
         outcome
     }
 

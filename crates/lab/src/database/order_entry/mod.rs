@@ -10,15 +10,13 @@ mod transactions;
 
 pub use schema::{Scale, prepare};
 
-use super::drive::{self, Pace, Performance, Played, Player};
-use super::sessions;
+use super::drive::{self, Performance, Played, Player, Terms};
+use super::{Action, sessions};
 use crate::LabError;
-use crate::workload::Window;
 use engine::{EngineError, Instance, Session};
 use schema::Schema;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use units::{Nanos, Rng, Seed};
+use units::{Nanos, Rng};
 
 /// The kinds, in the order of the figures below.
 pub const CLASSES: [&str; 5] = ["new order", "payment", "order status", "delivery", "stock level"];
@@ -82,7 +80,7 @@ pub struct Clerk {
     warehouse: i64,
     think: Think,
     deed: Deed,
-    /// The transaction that the clerk enters next: drawn once, so that a deadlock does not change the mix.
+    actions: [Action; CLASSES.len()],
     deadlocks: u64,
 }
 
@@ -120,7 +118,9 @@ pub fn clerks(instance: &Instance, count: u32, think: Think) -> Result<Vec<Clerk
     let schema = Arc::new(Schema::open(&mut instance.session("order-entry")?)?);
     let clerk = |(index, session)| {
         let warehouse = 1 + index as i64 % schema.scale.warehouses;
-        Clerk { session, schema: schema.clone(), warehouse, think, deed: Deed::Nothing, deadlocks: 0 }
+        let actions = CLASSES.map(|class| Action::new(&session, class));
+        let deed = Deed::Nothing;
+        Clerk { session, schema: schema.clone(), warehouse, think, deed, actions, deadlocks: 0 }
     };
     Ok(sessions(instance, "order-entry", count)?.into_iter().enumerate().map(clerk).collect())
 }
@@ -136,7 +136,9 @@ pub fn audit(session: &mut Session) -> Result<(), LabError> {
 
 impl Player for Clerk {
     fn play(&mut self, rng: &mut Rng) -> Result<Played, LabError> {
+        // Drawn once, so that a deadlock does not change the mix.
         let class = draw(rng);
+        self.actions[class].set(&self.session);
         for _ in 0..ATTEMPTS {
             match self.enter(class, rng) {
                 Ok(bytes) => return Ok(Played { class, bytes }),
@@ -179,20 +181,16 @@ fn draw(rng: &mut Rng) -> usize {
 ///
 /// # Errors
 /// What the engine says; data that is not consistent.
-#[expect(clippy::too_many_arguments, reason = "the whole context of one run, used twice")]
 pub fn run(
     instance: &Instance,
     count: u32,
-    window: Window,
-    pace: Pace,
     think: Think,
-    seed: Seed,
     audited: bool,
-    cancel: &AtomicBool,
+    terms: Terms<'_>,
 ) -> Result<Performance, LabError> {
     let players =
         clerks(instance, count, think)?.into_iter().map(|clerk| Box::new(clerk) as Box<dyn Player>).collect();
-    let performance = drive::play(players, CLASSES.len(), window, pace, seed, cancel)?;
+    let performance = drive::play(instance, players, CLASSES.len(), terms)?;
     if audited {
         audit(&mut instance.session("order-entry")?)?;
     }

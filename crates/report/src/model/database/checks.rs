@@ -148,9 +148,13 @@ fn accounted(spent: &Spent) -> Found {
         () if off <= FAIL => "warn",
         () => "fail",
     };
+    let inside = match spent.cpu_inside_waits_ns / spent.db_time_ns {
+        share if share < 0.005 => String::new(),
+        share => format!("; {} more CPU was used inside waits and is counted there", words::percent(share)),
+    };
     let side = if value < 1.0 { "some waits are not counted" } else { "some time is counted twice" };
     let evidence = format!(
-        "Waits and CPU are {} of DB time ({} s){}.",
+        "Waits, CPU and waiting for a CPU are {} of DB time ({} s){}{inside}.",
         words::percent(value),
         words::amount(spent.db_time_ns / 1e9),
         if status == "pass" { String::new() } else { format!(": {side}") }

@@ -27,7 +27,8 @@ pub fn buffers(evidence: &Evidence, axis: Axis) -> Option<Bands<String>> {
         keys.iter().map(|key| look.get(key.as_str()).copied().unwrap_or(0.0)).collect()
     };
     let step = |pair: &[u64]| (axis.at(pair[0]), axis.at(pair[1]), values(&looks[&pair[0]]));
-    let steps: Vec<_> = times.windows(2).map(step).collect();
+    // What was seen before the axis begins has no length on it.
+    let steps: Vec<_> = times.windows(2).map(step).filter(|s| s.1 > s.0).collect();
     (!steps.is_empty()).then_some(Bands { keys, steps })
 }
 

@@ -193,7 +193,8 @@ fn active(database: &Database, work: &Work) -> Option<String> {
     if work.sessions < 2 {
         return None;
     }
-    let (all, on_cpu) = (spent.aas(), spent.cpu_ns / 1e9 / spent.seconds.max(1e-9));
+    let cpu_ns = spent.cpu_ns + spent.cpu_inside_waits_ns;
+    let (all, on_cpu) = (spent.aas(), cpu_ns / 1e9 / spent.seconds.max(1e-9));
     let many = if cpus == 1.0 { "1 CPU".to_owned() } else { format!("{} CPUs", words::short(cpus)) };
     let word = match () {
         () if on_cpu >= CPU_BOUND * cpus => ": the CPUs are fully used",
@@ -201,9 +202,9 @@ fn active(database: &Database, work: &Work) -> Option<String> {
         () => "",
     };
     Some(format!(
-        "{} sessions were active on average, {} of them not waiting, on {many}{word}.",
+        "{} sessions were active on average and used {}{word}.",
         words::sessions(all),
-        words::sessions(on_cpu)
+        format_args!("{} of {many}", words::sessions(on_cpu))
     ))
 }
 

@@ -13,6 +13,9 @@ use waits::{Event, Part};
 /// Waits and CPU may miss DB time by this share.
 pub const TOLERANCE: f64 = 0.05;
 
+/// Time on the run queue, as statistics of the operating system are called.
+const RUN_QUEUE: &str = "OS Wait-cpu (latency) time";
+
 /// Time of users' sessions and of background processes over some phases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spent {
@@ -20,8 +23,10 @@ pub struct Spent {
     pub seconds: f64,
     /// Time inside users' calls, nanoseconds.
     pub db_time_ns: f64,
-    /// Of which on CPU.
+    /// Of which on CPU, and in no wait.
     pub cpu_ns: f64,
+    /// CPU that the sessions used inside waits: system calls for their own I/O, going to sleep and waking. The wait has that time.
+    pub cpu_inside_waits_ns: f64,
     /// What users' sessions did, longest first; CPU is one of the lines.
     pub foreground: Vec<EventLine>,
     /// What background processes did, longest first; CPU is one of the lines.
@@ -30,14 +35,14 @@ pub struct Spent {
     pub sync: Vec<EventLine>,
 }
 
-/// One event, or CPU.
+/// One event, or CPU, or waiting for one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventLine {
     /// Its name.
     pub name: String,
     /// Its class.
     pub class: Class,
-    /// Waits that ended; none for CPU.
+    /// Waits that ended; none for CPU and for waiting for one.
     pub waits: Option<u64>,
     /// Those that ended because a time ran out.
     pub timeouts: u64,
@@ -83,25 +88,32 @@ impl Spent {
             of_kind.filter(|r| Class::named(&r.wait_class).is_some()).map(|r| r.time_ns as f64).sum()
         };
         // Without a time model the waits are all that is known of the time.
-        let cpu_ns = time("DB CPU").unwrap_or(0.0);
-        let db_time_ns = time("DB time").unwrap_or_else(|| total(true) + cpu_ns);
+        let all_cpu_ns = time("DB CPU").unwrap_or(0.0);
+        let db_time_ns = time("DB time").unwrap_or_else(|| total(true) + all_cpu_ns);
+        // The scheduler counts a thread's CPU and its time on the run queue whether or not the session says that it waits. What a
+        // wait has is its: only the rest of DB time is there for either.
+        let queued = time(RUN_QUEUE);
+        let left_ns = (db_time_ns - total(true)).max(0.0);
+        let cpu_ns = if queued.is_some() { all_cpu_ns.min(left_ns) } else { all_cpu_ns };
+        let queue_ns = queued.unwrap_or(0.0).min(left_ns - cpu_ns.min(left_ns));
         let background_cpu_ns = time("background cpu time").unwrap_or(0.0);
         let background_ns =
             time("background elapsed time").unwrap_or_else(|| total(false) + background_cpu_ns);
-        let lines = |foreground: bool, cpu: f64, whole: f64| {
+        let lines = |foreground: bool, off_wait: (f64, f64), whole: f64| {
             let of_kind = rows().filter(|r| r.foreground == foreground && !part(r));
-            sorted(of_kind, cpu, whole, seconds)
+            sorted(of_kind, off_wait, whole, seconds)
         };
         let parts = rows().filter(|r| r.foreground && part(r));
-        let mut sync = sorted(parts, 0.0, db_time_ns, seconds);
+        let mut sync = sorted(parts, (0.0, 0.0), db_time_ns, seconds);
         let order = |line: &EventLine| Part::ALL.iter().position(|p| line.name.ends_with(p.name()));
         sync.sort_by_key(|line| order(line));
         Some(Self {
             seconds,
             db_time_ns,
             cpu_ns,
-            foreground: lines(true, cpu_ns, db_time_ns),
-            background: lines(false, background_cpu_ns, background_ns),
+            cpu_inside_waits_ns: all_cpu_ns - cpu_ns,
+            foreground: lines(true, (cpu_ns, queue_ns), db_time_ns),
+            background: lines(false, (background_cpu_ns, 0.0), background_ns),
             sync,
         })
     }
@@ -144,7 +156,7 @@ pub fn by_class(lines: &[EventLine]) -> Vec<(Class, f64)> {
 
 fn sorted<'r>(
     rows: impl Iterator<Item = &'r WaitEventRow>,
-    cpu_ns: f64,
+    (cpu_ns, queue_ns): (f64, f64),
     whole_ns: f64,
     seconds: f64,
 ) -> Vec<EventLine> {
@@ -161,6 +173,9 @@ fn sorted<'r>(
     };
     if cpu_ns > 0.0 {
         lines.push(EventLine { time_ns: cpu_ns, ..line("CPU", Class::Cpu, None) });
+    }
+    if queue_ns > 0.0 {
+        lines.push(EventLine { time_ns: queue_ns, ..line("waiting for a CPU", Class::Scheduler, None) });
     }
     for row in rows {
         let Some(class) = Class::named(&row.wait_class) else { continue };
