@@ -80,6 +80,26 @@ fn waits_that_were_lost_are_missed() {
     assert!(failed.answer.headline.contains("4,310"), "{}", failed.answer.headline);
 }
 
+/// The scheduler counts a thread's CPU whether or not the session says that it waits: what a wait has is its own.
+#[test]
+fn time_of_the_scheduler_fills_what_waits_leave() {
+    let line = |model: &Model, name: &str| {
+        let spent = told(model).leading().spent.as_ref().expect("waits");
+        spent.foreground.iter().find(|line| line.name == name).map_or(0.0, |line| line.share)
+    };
+    let plain = model(&run::Story::default());
+    let queued = model(&run::Story { scheduled: Some((0.0, 0.01)), ..run::Story::default() });
+    assert_eq!(status(&queued, "J2"), "pass");
+    assert!((line(&queued, "waiting for a CPU") - 0.01).abs() < 1e-4, "its own line");
+    assert!((line(&plain, "CPU") - line(&queued, "CPU") - 0.01).abs() < 1e-4, "and not on CPU");
+    let inside = model(&run::Story { scheduled: Some((0.2, 0.0)), ..run::Story::default() });
+    assert_eq!(status(&inside, "J2"), "pass", "not counted twice");
+    assert!((line(&plain, "CPU") - line(&inside, "CPU")).abs() < 1e-4);
+    // Waits that nobody entered: neither CPU nor run queue explains the time.
+    let lost = model(&run::Story { scheduled: Some((0.0, 0.0)), lost: 0.3, ..run::Story::default() });
+    assert_eq!(status(&lost, "J2"), "fail");
+}
+
 /// The database counted from before the window until after it: more sessions would have been active than there are.
 #[test]
 fn time_that_does_not_fit_is_noticed() {

@@ -37,8 +37,8 @@ fn small_redo_groups_wait_for_the_checkpoint() {
     let explained = disk.run(Case::Commit, "none", |options| {
         // Many rows in each write of the log: more dirty blocks than the writers get rid of in that time.
         options.sessions = 40;
-        options.redo = Bytes::kib(512);
-        options.parameters.push(("log_buffer".into(), (64 << 10).to_string()));
+        options.redo = Bytes::kib(640);
+        options.parameters.push(("log_buffer".into(), (128 << 10).to_string()));
     });
     top(&explained, "log file switch (checkpoint incomplete)", 0.3);
 }
