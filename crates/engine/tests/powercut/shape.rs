@@ -55,7 +55,7 @@ fn make(promises: Promises, values: [&str; 5], (groups, mib): (u32, u64)) -> Sha
         ["filesystemio_options", "torn_page_protection", "db_block_size", "db_cache_size", "log_block_size"];
     let storage = SimStorage::new(promises, Seed(1));
     storage.create_directory(Path::new("/db")).expect("a directory");
-    let mut config = InstanceConfig::new("/db").with("log_buffer", "256k");
+    let mut config = InstanceConfig::new("/db").with("log_buffer", "256k").with("sessions", "24");
     for (name, value) in names.into_iter().zip(values) {
         config = config.with(name, value);
     }

@@ -205,7 +205,7 @@ impl Life {
         let mut noticed = 0;
         for (n, plant) in plants.iter().enumerate() {
             let planted = plant(session).map_err(|e| e.to_string());
-            let found = planted.and_then(|()| Ok(self.check(session).is_err()));
+            let found = planted.map(|()| self.check(session).is_err());
             let after = session.rollback().map_err(|e| e.to_string()).and_then(|()| self.check(session));
             match (&found, &after) {
                 (Ok(true), Ok(())) => noticed += 1,

@@ -39,16 +39,19 @@ fn made(protection: &str) -> SimStorage {
     storage
 }
 
+/// All pages at one moment.
+type Shadow = BTreeMap<PageId, Arc<Vec<u8>>>;
+
 /// What the pages should be.
 struct Model {
     /// After each change that may have survived: its end, and all pages. The first is what the last recovery left.
-    states: Vec<(Lsn, BTreeMap<PageId, Arc<Vec<u8>>>)>,
+    states: Vec<(Lsn, Shadow)>,
     /// How many of them must be there.
     acknowledged: usize,
 }
 
 impl Model {
-    fn now(&self) -> &BTreeMap<PageId, Arc<Vec<u8>>> {
+    fn now(&self) -> &Shadow {
         &self.states.last().unwrap().1
     }
 }
@@ -119,7 +122,7 @@ fn change(core: &Core, context: &Context, rng: &mut Rng, model: &mut Model) -> R
 }
 
 /// Finishes a change. One without edits is none: its pages say nothing of it.
-fn note(core: &Core, model: &mut Model, change: Change<'_>, pages: BTreeMap<PageId, Arc<Vec<u8>>>) -> Lsn {
+fn note(core: &Core, model: &mut Model, change: Change<'_>, pages: Shadow) -> Lsn {
     let before = core.redo.tail_lsn();
     let end = change.finish();
     if end > before {
