@@ -1,19 +1,21 @@
 //! `cargo x crash`: kill -9 at random moments, and nothing of ours is left behind.
 //!
-//! `cargo x crash engine` kills the embedded database instead, and shows that it loses nothing ([`engine`]).
+//! `cargo x crash engine` kills the embedded database instead, and shows that it loses nothing ([`engine`]);
+//! `cargo x crash factors` kills comparisons that change the machine ([`factors`]).
 //!
 //! Each round starts `compare` or `calibrate` on a small file, kills it at a moment that chance picks, runs `redoubt
 //! cleanup` (every fourth one is itself killed at first), and looks: is the directory as before, are mounts, loop devices,
 //! control groups and queue settings as before, is the user's own file unharmed, does the record open?
 
 mod engine;
+mod factors;
 mod world;
 
 use crate::Failure;
 use crate::shell::{cargo, output, run as sh};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use world::World;
 
 const ROUNDS: usize = 50;
@@ -23,31 +25,69 @@ const FIRST_MOMENTS: Duration = Duration::from_millis(300);
 const PREPARATION: Duration = Duration::from_secs(3);
 /// One cleanup in so many is killed as well.
 const CLEANUP_KILLED_EVERY: usize = 4;
+/// How long a difference must last to count.
+const OTHERS: Duration = Duration::from_secs(15);
 const CLEANUP_KILL_WITHIN: Duration = Duration::from_millis(10);
+
+/// What is killed.
+struct Victim<'a> {
+    name: &'a str,
+    /// Another program than redoubt, which lies beside it: an example of crate `lab`.
+    example: Option<&'a str>,
+    arguments: &'a [&'a str],
+    /// How long it would take, seconds.
+    whole: u64,
+}
 
 pub fn run(arguments: &[String]) -> Result<(), Failure> {
     if arguments.first().is_some_and(|word| word == "engine") {
         return engine::run(&arguments[1..]);
     }
+    if arguments.first().is_some_and(|word| word == "factors") {
+        return factors::run(&arguments[1..]);
+    }
+    kill_many(arguments, ROUNDS, "", &|round| {
+        if round.is_multiple_of(2) {
+            let arguments = &["compare", "--minutes", "0.3", "--size", "64m", "--modes", "none,directio"];
+            Victim { name: "compare", example: None, arguments, whole: 20 }
+        } else {
+            Victim {
+                name: "calibrate",
+                example: None,
+                arguments: &["calibrate", "--quick", "--size", "64m"],
+                whole: 40,
+            }
+        }
+    })
+}
+
+/// `arguments`: how many (else `rounds`), and the seed; `word`: what stands before them when it is typed again.
+fn kill_many(
+    arguments: &[String],
+    rounds: usize,
+    word: &str,
+    victim: &dyn Fn(usize) -> Victim<'static>,
+) -> Result<(), Failure> {
     let number = |index: usize, what: &str| match arguments.get(index) {
         None => Ok(None),
         Some(text) => {
             text.parse::<u64>().map(Some).map_err(|_| format!("{text:?} is not {what}; type a whole number"))
         }
     };
-    let rounds = number(0, "a number of kills")?.unwrap_or(ROUNDS as u64) as usize;
+    let rounds = number(0, "a number of kills")?.unwrap_or(rounds as u64) as usize;
     let seed = number(1, "a seed")?.unwrap_or_else(|| {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |t| u64::from(t.subsec_nanos()) ^ t.as_secs())
     });
     sh(cargo().args(["build", "--quiet", "--release", "--package", "redoubt"]))?;
+    sh(cargo().args(["build", "--quiet", "--release", "--package", "lab", "--examples"]))?;
     let binary = binary()?;
-    println!("{rounds} kills, seed {seed} (again: cargo x crash {rounds} {seed})");
-    let before = World::now();
+    println!("{rounds} kills, seed {seed} (again: cargo x crash {word}{rounds} {seed})");
     let mut chance = Chance(seed);
     let mut tally = Tally::default();
     for round in 0..rounds {
         let stage = Stage::new(round)?;
-        let (kill, text) = one(round, &binary, &stage, &before, &mut chance)?;
+        let before = World::now();
+        let (kill, text) = one(round, &victim(round), &binary, &stage, &before, &mut chance)?;
         println!("{:>3} {text}", round + 1);
         tally.add(&kill);
         if kill.wrong.is_empty() {
@@ -120,20 +160,18 @@ struct Kill {
 
 fn one(
     round: usize,
+    victim: &Victim<'_>,
     binary: &Path,
     stage: &Stage,
     before: &World,
     chance: &mut Chance,
 ) -> Result<(Kill, String), Failure> {
-    let (name, arguments, whole): (_, &[&str], _) = if round.is_multiple_of(2) {
-        ("compare", &["compare", "--minutes", "0.3", "--size", "64m", "--modes", "none,directio"], 20)
-    } else {
-        ("calibrate", &["calibrate", "--quick", "--size", "64m"], 40)
-    };
-    let within = [FIRST_MOMENTS, PREPARATION, Duration::from_secs(whole)][round / 2 % 3];
+    let within = [FIRST_MOMENTS, PREPARATION, Duration::from_secs(victim.whole)][round / 2 % 3];
     let moment = chance.within(within);
+    let example = |name| binary.with_file_name("examples").join(name);
+    let program = victim.example.map_or_else(|| binary.to_owned(), example);
     let mut kill =
-        Kill { finished: kill_after(stage.redoubt(binary, arguments), moment)?, ..Kill::default() };
+        Kill { finished: kill_after(stage.redoubt(&program, victim.arguments), moment)?, ..Kill::default() };
     kill.files_before_cleanup = world::files_below(&stage.directory) - 1;
     let cleanup_killed = round.is_multiple_of(CLEANUP_KILLED_EVERY);
     if cleanup_killed {
@@ -155,7 +193,8 @@ fn one(
         }
     }
     let text = format!(
-        "{name:<9} killed after {:>6.2} s{}: {} files of ours, {} after cleanup{}; {}{}",
+        "{:<9} killed after {:>6.2} s{}: {} files of ours, {} after cleanup{}; {}{}",
+        victim.name,
         moment.as_secs_f64(),
         if kill.finished { " (had finished)" } else { "" },
         kill.files_before_cleanup,
@@ -171,9 +210,15 @@ fn one(
     Ok((kill, text))
 }
 
-/// What is not as it was.
+/// What is not as it was. Others on the machine change it too: what goes by itself within [`OTHERS`] was not ours.
 fn look(stage: &Stage, before: &World) -> Vec<String> {
-    let mut wrong = before.differences(&World::now());
+    let mark = stage.root.to_string_lossy().into_owned();
+    let mut wrong = before.differences(&World::now(), &mark);
+    let end = Instant::now() + OTHERS;
+    while !wrong.is_empty() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(250));
+        wrong = before.differences(&World::now(), &mark);
+    }
     let left = std::fs::read_dir(&stage.directory).into_iter().flatten().flatten();
     for entry in left {
         if entry.file_name() != OWN_FILE {

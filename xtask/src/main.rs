@@ -49,7 +49,7 @@ const COMMANDS: [Command; 6] = [
     Command {
         name: "crash",
         arguments: "[N] [SEED]",
-        about: "Kills N runs (50) at random moments with -9, and shows that `redoubt cleanup` leaves nothing of ours; `crash engine [N] [SEED]` kills the embedded database (200 times), and shows that it loses nothing.",
+        about: "Kills N runs (50) at random moments with -9, and shows that `redoubt cleanup` leaves nothing of ours; `crash factors [N] [SEED]` those that change the machine (100); `crash engine [N] [SEED]` kills the embedded database (200 times), and shows that it loses nothing.",
         run: crash::run,
     },
     Command {

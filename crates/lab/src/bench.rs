@@ -118,6 +118,31 @@ impl Bench {
         self.workspace.clone().expect("a bench with a workspace")
     }
 
+    /// Another workspace inside `parent`; [`Bench::remove`] it, or the end of the run does.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn new_workspace(&mut self, parent: &Path) -> Result<Arc<Workspace>, LabError> {
+        Ok(Arc::new(Workspace::create(parent, self.journal())?))
+    }
+
+    /// Removes a workspace with all of its files.
+    ///
+    /// # Errors
+    /// When something in it is not ours, or the system refuses.
+    pub fn remove(&mut self, workspace: &Workspace) -> Result<(), LabError> {
+        self.journal().undo(workspace.step())?;
+        Ok(())
+    }
+
+    /// The journal of what this run changes.
+    ///
+    /// # Panics
+    /// After the run has ended: a bug.
+    pub fn journal(&mut self) -> &mut Journal {
+        self.journal.as_mut().expect("the journal is open until the run ends")
+    }
+
     /// Seconds since the start.
     pub fn elapsed_seconds(&self) -> f64 {
         (clock::now() - self.started).as_secs()

@@ -7,10 +7,6 @@ use std::path::Path;
 /// Settings and objects by name.
 pub struct World(BTreeMap<String, String>);
 
-/// Block queue settings that factors of a comparison may change.
-const QUEUE: [&str; 6] =
-    ["scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "rq_affinity", "wbt_lat_usec"];
-
 impl World {
     /// As it is now.
     pub fn now() -> Self {
@@ -25,30 +21,58 @@ impl World {
             if let Ok(file) = read_to_string(format!("/sys/block/{device}/loop/backing_file")) {
                 world.insert(format!("loop device {device}"), format!("over {}", file.trim()));
             }
-            for setting in QUEUE {
-                if let Ok(value) = read_to_string(format!("/sys/block/{device}/queue/{setting}")) {
+            let queue = format!("/sys/block/{device}/queue");
+            let tuning = names(&format!("{queue}/iosched")).into_iter().map(|name| format!("iosched/{name}"));
+            for setting in names(&queue).into_iter().chain(tuning) {
+                if let Ok(value) = read_to_string(format!("{queue}/{setting}")) {
                     world.insert(format!("{device} {setting}"), value.trim().to_owned());
                 }
             }
         }
         control_groups(Path::new("/sys/fs/cgroup"), 0, &mut world);
+        limits(Path::new("/sys/fs/cgroup/blkio"), &mut world);
         Self(world)
     }
 
-    /// What is new, gone or changed in `after`, one sentence each. Only our own new mounts and groups count: others may come and
-    /// go on a living machine.
-    pub fn differences(&self, after: &Self) -> Vec<String> {
+    /// What is new, gone or changed in `after`, one sentence each. New mounts, loop devices and groups count when `mark` or our name
+    /// is in them, and those that are gone when nothing of ours is: others may come and go on a living machine.
+    pub fn differences(&self, after: &Self, mark: &str) -> Vec<String> {
         let mut found = Vec::new();
         for (name, value) in &after.0 {
             match self.0.get(name) {
-                None if name.contains("redoubt") || value.contains("redoubt") => {
+                None if name.contains(mark)
+                    || value.contains(mark)
+                    || name.starts_with("limit")
+                    || name.starts_with("control group") =>
+                {
                     found.push(format!("{name}: left ({value})"))
                 }
                 Some(old) if old != value => found.push(format!("{name}: was {old:?}, is {value:?}")),
                 _ => {}
             }
         }
+        let theirs = |name: &str, value: &str| name.contains("redoubt") || value.contains("redoubt");
+        for (name, value) in self.0.iter().filter(|(name, value)| !theirs(name, value)) {
+            let passing =
+                name.starts_with("loop device") || name.starts_with("limit") || name.contains("/tmp/");
+            if !after.0.contains_key(name) && !passing {
+                found.push(format!("{name}: gone (was {value})"));
+            }
+        }
         found
+    }
+}
+
+/// Limits of version 1 on devices, one entry each; those of version 2 go with their group.
+fn limits(folder: &Path, world: &mut BTreeMap<String, String>) {
+    for file in
+        names(&folder.to_string_lossy()).into_iter().filter(|name| name.starts_with("blkio.throttle."))
+    {
+        for line in read_to_string(folder.join(&file)).unwrap_or_default().lines() {
+            if let Some((device, value)) = line.split_once(' ').filter(|_| file.ends_with("_device")) {
+                world.insert(format!("limit {file} {device}"), value.to_owned());
+            }
+        }
     }
 }
 
@@ -92,10 +116,16 @@ mod tests {
         let before = world(&[("vda scheduler", "[none] bfq"), ("mount /", "is mounted")]);
         let after = world(&[
             ("vda scheduler", "none [bfq]"),
+            ("mount /", "is mounted"),
             ("mount /mnt/redoubt-x", "is mounted"),
             ("mount /y", "is mounted"),
         ]);
-        assert_eq!(before.differences(&after).len(), 2);
-        assert!(before.differences(&before).is_empty());
+        assert_eq!(before.differences(&after, "redoubt").len(), 2);
+        assert!(before.differences(&before, "redoubt").is_empty());
+        assert_eq!(
+            before.differences(&world(&[("mount /", "is mounted")]), "redoubt").len(),
+            1,
+            "a setting is gone"
+        );
     }
 }

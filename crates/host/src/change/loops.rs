@@ -36,6 +36,24 @@ impl LoopDevice {
     }
 }
 
+/// Whether [`loop_device`] can be tried: asked before anything is changed.
+///
+/// # Errors
+/// Not root, no `losetup`, or a kernel without loop devices.
+pub fn can_attach() -> Result<(), HostError> {
+    if !command::is_installed("losetup") {
+        return Err(HostError::NoCommand { command: "losetup".into(), package: "util-linux" });
+    }
+    if !Path::new("/dev/loop-control").exists() {
+        return Err(HostError::Unsupported {
+            what: "attaching a loop device".into(),
+            why: "there is no /dev/loop-control".into(),
+            instead: "load the driver: sudo modprobe loop".into(),
+        });
+    }
+    if files::is_root() { Ok(()) } else { Err(HostError::needs_root("attaching a loop device")) }
+}
+
 /// Attaches `backing` (an existing regular file). `direct_io`: requests bypass the page cache of the backing file, so
 /// that the device is as honest as the disk below; `sector`: logical block in bytes (512, 4096), the kernel's choice when
 /// none.

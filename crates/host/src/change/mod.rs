@@ -11,8 +11,8 @@ mod throttle;
 
 pub use cap::Caps;
 pub use file_system::{MountedAt, can_make, make_file_system, mount};
-pub use loops::{LoopDevice, loop_device};
-pub use queue::{queue_setting, read_setting, set_queue, set_setting};
+pub use loops::{LoopDevice, can_attach, loop_device};
+pub use queue::{queue_choices, queue_setting, read_setting, set_queue, set_setting};
 pub use throttle::{Limits, Throttle, can_throttle, throttle, throttle_everybody};
 
 pub use crate::journal::Journal;

@@ -34,6 +34,13 @@ pub fn queue_setting(device: &str, setting: &str) -> Option<String> {
     read_setting(&queue_directory(device).join(setting))
 }
 
+/// What `/sys/block/DEVICE/queue/SETTING` shows, word by word without brackets: for the scheduler, those that can be chosen. None
+/// when there is no such thing.
+pub fn queue_choices(device: &str, setting: &str) -> Option<Vec<String>> {
+    let text = files::text(queue_directory(device).join(setting))?;
+    Some(text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect())
+}
+
 fn queue_directory(device: &str) -> PathBuf {
     Path::new("/sys/block").join(device.replace('/', "!")).join("queue")
 }

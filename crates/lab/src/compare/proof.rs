@@ -22,6 +22,8 @@ struct Sums {
     histogram: Histogram,
     submit_share: f64,
     completed_at_submit: Option<f64>,
+    /// Most kernel workers of any trial.
+    kernel_threads: u32,
     delta: Delta,
 }
 
@@ -58,6 +60,7 @@ impl Proof {
         if let Some(share) = trial.completed_at_submit_share {
             sums.completed_at_submit = Some(mean(sums.completed_at_submit.unwrap_or(0.0), share));
         }
+        sums.kernel_threads = sums.kernel_threads.max(trial.kernel_threads.unwrap_or(0));
         if sums.trials == 0 {
             sums.delta = delta;
         } else {
@@ -149,12 +152,20 @@ fn really_asynchronous(configuration: &Configuration, writers: &Sums) -> Check {
     };
     let Some(share) = writers.completed_at_submit else { return base };
     let (share_percent, submit_percent) = (share * 100.0, writers.submit_share * 100.0);
+    let kernel = match writers.kernel_threads {
+        0 => "no kernel worker was needed".to_owned(),
+        1 => "one kernel worker did it instead".to_owned(),
+        n => format!("{n} kernel workers did it instead"),
+    };
+    let queue_ms = writers.delta.device_queue_ms.unwrap_or(0) as f64;
+    let depth = queue_ms * 1e6 / (writers.delta.elapsed.0 as f64).max(1.0);
+    let inside = format!("{kernel}; on average {depth:.1} requests were in the device");
     if share > 0.5 {
         Check {
             status: Status::Warn,
             evidence: format!(
                 "{name} is asynchronous in name only: {share_percent:.0} % of the batched writes were already done when submit \
-                 returned, and the writer spent {submit_percent:.0} % of its time inside that call"
+                 returned, and the writer spent {submit_percent:.0} % of its time inside that call; {inside}"
             ),
             ..base
         }
@@ -163,7 +174,7 @@ fn really_asynchronous(configuration: &Configuration, writers: &Sums) -> Check {
             status: Status::Pass,
             evidence: format!(
                 "{name}: {share_percent:.0} % of the batched writes were already done when submit returned; the writer spent \
-                 {submit_percent:.0} % of its time inside submit"
+                 {submit_percent:.0} % of its time inside submit; {inside}"
             ),
             ..base
         }

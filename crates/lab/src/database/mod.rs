@@ -10,6 +10,7 @@ pub mod evidence;
 pub mod growth;
 pub mod interval;
 pub mod order_entry;
+pub mod places;
 pub mod random_read;
 pub mod scan;
 pub mod source;
@@ -18,8 +19,8 @@ mod storage;
 use crate::LabError;
 use crate::compare::configuration::Configuration;
 use engine::{AlterSystem, Background, Environment, Instance, InstanceConfig, Row, Session, Shutdown};
-use host::workspace::Workspace;
 use io::IoMode;
+pub use places::Places;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use storage::OwnedStorage;
@@ -57,20 +58,21 @@ pub struct Database {
 }
 
 impl Database {
-    /// Makes it and shuts it down again.
+    /// Makes it in `places` (a workspace, or one place for each class of files) and shuts it down again.
     ///
     /// # Errors
     /// What the engine says.
     pub fn create(
-        workspace: Arc<Workspace>,
+        places: impl Into<Places>,
         sizes: &Sizes,
         parameters: &[(String, String)],
         seed: Seed,
     ) -> Result<Self, LabError> {
-        let directory = std::path::absolute(workspace.path())
-            .map_err(|e| LabError::Target(format!("{}: {e}", workspace.path().display())))?;
+        let places = places.into();
+        let directory = std::path::absolute(&places.directory)
+            .map_err(|e| LabError::Target(format!("{}: {e}", places.directory.display())))?;
         let environment = Environment {
-            storage: Arc::new(OwnedStorage::new(workspace)),
+            storage: Arc::new(OwnedStorage::new(places.workspaces)),
             clock: io::clock(),
             background: Background::Threads,
             seed,
@@ -81,6 +83,7 @@ impl Database {
         for (name, value) in parameters {
             config = config.with(name, value);
         }
+        config.placement = places.placement;
         config.data_bytes = sizes.data.0;
         config.undo_bytes = sizes.undo.0;
         config.redo_bytes = sizes.redo.0;

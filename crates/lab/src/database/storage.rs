@@ -1,4 +1,4 @@
-//! Files of a database inside a run's workspace: every name is noted as ours before the file is made.
+//! Files of a database inside a run's workspaces: every name is noted as ours before the file is made.
 
 use host::workspace::Workspace;
 use io::sim::Disk;
@@ -7,33 +7,33 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The file system, with the workspace told before anything is created in it: what a killed run leaves, cleanup removes.
+/// The file system, with a file's workspace told before anything is created in it: what a killed run leaves, cleanup removes.
 pub struct OwnedStorage {
-    workspace: Arc<Workspace>,
-    noted: Mutex<BTreeSet<String>>,
+    workspaces: Vec<Arc<Workspace>>,
+    noted: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl OwnedStorage {
-    /// For files in `workspace` (and others, which are passed on).
-    pub fn new(workspace: Arc<Workspace>) -> Self {
-        Self { workspace, noted: Mutex::default() }
+    /// For files in `workspaces` (and others, which are passed on).
+    pub fn new(workspaces: Vec<Arc<Workspace>>) -> Self {
+        Self { workspaces, noted: Mutex::default() }
     }
 
     /// Notes the name, and the one under which the engine drafts a replacement.
     fn note(&self, path: &Path) -> Result<(), IoError> {
-        if path.parent() != Some(self.workspace.path()) {
-            return Ok(());
-        }
+        let ours = |workspace: &&Arc<Workspace>| path.parent() == Some(workspace.path());
+        let Some(workspace) = self.workspaces.iter().find(ours) else { return Ok(()) };
         let Some(name) = path.file_name().and_then(|n| n.to_str()) else { return Ok(()) };
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         for name in [name.to_owned(), format!(".{name}.new")] {
-            if !noted.contains(&name) {
-                self.workspace.list(&name).map_err(|_| IoError::NoSpace {
+            let file = path.with_file_name(&name);
+            if !noted.contains(&file) {
+                workspace.list(&name).map_err(|_| IoError::NoSpace {
                     path: path.to_owned(),
                     call: "note in the workspace",
                     errno: 28,
                 })?;
-                noted.insert(name);
+                noted.insert(file);
             }
         }
         Ok(())

@@ -57,31 +57,31 @@ pub const PRESETS: [Preset; 8] = [
         name: "aws-gp3",
         iops: 3000,
         bytes_per_second: 125 * MIB,
-        source: "AWS EBS User Guide, General Purpose SSD volumes: gp3 baseline, any size",
+        source: "AWS EBS User Guide, gp3 baseline at any size: https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html",
     },
     Preset {
         name: "azure-p10",
         iops: 500,
         bytes_per_second: 100 * MB,
-        source: "Azure managed disk types, Premium SSD: P10, 128 GiB",
+        source: "Azure managed disk types, Premium SSD: P10, 128 GiB: https://learn.microsoft.com/azure/virtual-machines/disks-types",
     },
     Preset {
         name: "azure-p30",
         iops: 5000,
         bytes_per_second: 200 * MB,
-        source: "Azure managed disk types, Premium SSD: P30, 1 TiB",
+        source: "Azure managed disk types, Premium SSD: P30, 1 TiB: https://learn.microsoft.com/azure/virtual-machines/disks-types",
     },
     Preset {
         name: "azure-s10",
         iops: 500,
         bytes_per_second: 60 * MB,
-        source: "Azure managed disk types, Standard HDD: S10, 128 GiB",
+        source: "Azure managed disk types, Standard HDD: S10, 128 GiB: https://learn.microsoft.com/azure/virtual-machines/disks-types",
     },
     Preset {
         name: "gcp-pd-ssd-100",
         iops: 9000,
         bytes_per_second: 288 * MIB,
-        source: "Google Cloud, performance of SSD persistent disk: 6,000 + 30 per GiB IOPS, 240 + 0.48 per GiB MiB/s, at 100 GiB",
+        source: "Google Cloud, performance of SSD persistent disk: 6,000 + 30 per GiB IOPS, 240 + 0.48 per GiB MiB/s, at 100 GiB: https://cloud.google.com/compute/docs/disks/performance",
     },
 ];
 

@@ -201,8 +201,13 @@ impl Factor {
             Self::Throttle => {
                 "off, a limit (150iops, 35MB/s, 3000iops+125MB/s) or a device to imitate (hdd-7200, aws-gp3 …)"
             }
-            Self::Scheduler => "as-is, none, mq-deadline, kyber, bfq: what the kernel has for the device",
-            Self::Queue(QueueSetting::NrRequests) => "as-is, or a number of requests such as 64",
+            Self::Scheduler => {
+                "as-is, none, mq-deadline, kyber, bfq: what the kernel has for the loop device that we make; for a disk of yours, \
+                 name it in full: kyber@/dev/sdb"
+            }
+            Self::Queue(QueueSetting::NrRequests) => {
+                "as-is, or a number of requests such as 64 (of a disk of yours: 64@/dev/sdb)"
+            }
             Self::Queue(QueueSetting::ReadAheadKb) => "as-is, or KiB such as 128",
             Self::Queue(QueueSetting::RqAffinity) => "as-is, 0, 1 or 2",
             Self::Queue(QueueSetting::WbtLatUsec) => "as-is, or µs such as 75000 (0: off)",

@@ -133,7 +133,8 @@ impl Setup {
             Factor::Scheduler => {
                 let plain =
                     |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-                if !plain(typed) {
+                let (scheduler, disk) = named_disk(typed);
+                if !plain(scheduler) || disk.is_some_and(|disk| !is_disk(disk)) {
                     return Err(format!("{typed:?} is not a scheduler; type {}", factor.grammar()));
                 }
                 self.scheduler = unless("as-is");
@@ -141,10 +142,13 @@ impl Setup {
             Factor::Queue(setting) => match unless("as-is") {
                 Some(value) => {
                     let most = if setting == QueueSetting::RqAffinity { 2 } else { 1_000_000_000 };
-                    let value = number(&value, 0..=most).ok_or_else(|| {
+                    let (value, disk) = named_disk(&value);
+                    let known = number(value, 0..=most).filter(|_| disk.is_none_or(is_disk));
+                    let value = known.ok_or_else(|| {
                         format!("{typed:?} is no value of {setting}; type {}", factor.grammar())
                     })?;
-                    self.queue.insert(setting, value.to_string());
+                    let level = disk.map_or(value.to_string(), |disk| format!("{value}@{disk}"));
+                    self.queue.insert(setting, level);
                 }
                 None => {
                     self.queue.remove(&setting);
@@ -250,6 +254,20 @@ fn short(bytes: Bytes) -> String {
     bytes.0.to_string()
 }
 
+/// A level of a device's setting and the disk behind `@`.
+fn named_disk(level: &str) -> (&str, Option<&str>) {
+    level.split_once('@').map_or((level, None), |(value, disk)| (value, Some(disk)))
+}
+
+fn is_disk(path: &str) -> bool {
+    let plain = |name: &str| {
+        !name.is_empty()
+            && !name.contains("..")
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_/.!".contains(c))
+    };
+    path.strip_prefix("/dev/").is_some_and(plain)
+}
+
 fn number(text: &str, range: std::ops::RangeInclusive<u64>) -> Option<u64> {
     text.parse().ok().filter(|n| range.contains(n))
 }
@@ -286,6 +304,8 @@ mod tests {
             (Factor::Throttle, "off", "off"),
             (Factor::Scheduler, "mq-deadline", "mq-deadline"),
             (Factor::Scheduler, "as-is", "as-is"),
+            (Factor::Scheduler, "kyber@/dev/sdb", "kyber@/dev/sdb"),
+            (Factor::Queue(QueueSetting::NrRequests), "64@/dev/nvme0n1", "64@/dev/nvme0n1"),
             (Factor::Queue(QueueSetting::NrRequests), "64", "64"),
             (Factor::Queue(QueueSetting::RqAffinity), "2", "2"),
             (Factor::BlockSize, "16 KiB", "16k"),
@@ -313,6 +333,8 @@ mod tests {
             (Factor::Cache, "8x", "unit"),
             (Factor::RedoSize, "1k", "at least"),
             (Factor::Scheduler, "none; rm", "mq-deadline"),
+            (Factor::Scheduler, "none@sdb", "@/dev/sdb"),
+            (Factor::Queue(QueueSetting::NrRequests), "64@/dev/../sdb", "64"),
             (Factor::Queue(QueueSetting::RqAffinity), "3", "0, 1 or 2"),
             (Factor::Throttle, "slow", "hdd-7200"),
             (Factor::Target, "oracle", "engine"),

@@ -8,11 +8,13 @@ use std::fs;
 #[derive(Default)]
 pub(super) struct Snapshot(BTreeMap<u32, Usage>);
 
-/// Nanoseconds.
+/// Nanoseconds, and how many of the threads were the kernel's.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Usage {
     pub(super) user_ns: u64,
     pub(super) system_ns: u64,
+    /// Workers of io_uring (`iou-wrk`): requests that it could not start without waiting were handed to them.
+    pub(super) kernel_threads: u32,
 }
 
 impl Snapshot {
@@ -23,10 +25,16 @@ impl Snapshot {
             let then = before.0.get(thread).copied().unwrap_or_default();
             sum.user_ns += now.user_ns.saturating_sub(then.user_ns);
             sum.system_ns += now.system_ns.saturating_sub(then.system_ns);
+            if now.user_ns + now.system_ns > then.user_ns + then.system_ns {
+                sum.kernel_threads += now.kernel_threads;
+            }
         }
         sum
     }
 }
+
+/// How the kernel names its io_uring workers.
+const KERNEL: &str = "iou-wrk";
 
 /// Looks at all threads of this process.
 pub(super) fn usage() -> Snapshot {
@@ -46,13 +54,14 @@ fn usage_of(thread: u32) -> Option<Usage> {
     let exact = read("schedstat").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
     let total = exact.unwrap_or((user + system) * 10_000_000);
     let user_ns = (total as f64 * user as f64 / (user + system).max(1) as f64) as u64;
-    Some(Usage { user_ns, system_ns: total - user_ns })
+    let kernel_threads = u32::from(name.starts_with(KERNEL));
+    Some(Usage { user_ns, system_ns: total - user_ns, kernel_threads })
 }
 
 fn works_for_us(name: &str) -> bool {
     let numbered =
         name.strip_prefix("io").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-    name.starts_with("iou-wrk") || numbered
+    name.starts_with(KERNEL) || numbered
 }
 
 /// Fields 14 and 15 of `/proc/…/stat`; the name in field 2 may hold spaces and ends with the last parenthesis.

@@ -144,6 +144,8 @@ pub struct Measured {
     pub cpu_user_ns: u64,
     /// The same in the kernel. What interrupts and the file system's own workqueues used is not in it.
     pub cpu_system_ns: u64,
+    /// The kernel's io_uring workers that worked in the window: 0 where requests went to the device without one.
+    pub kernel_threads: u32,
     /// Open flags read back from the kernel: `O_RDWR|O_DIRECT|O_DSYNC`.
     pub flags_in_force: String,
     /// What the queue is made of, from [`io::Queue::describe`].
@@ -330,6 +332,7 @@ fn merge(
         completed_at_submit_share: 0.0,
         cpu_user_ns: extra.user_ns,
         cpu_system_ns: extra.system_ns,
+        kernel_threads: extra.kernel_threads,
         flags_in_force,
         queue,
     };

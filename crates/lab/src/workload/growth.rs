@@ -175,6 +175,7 @@ impl<'a> Pass<'a> {
             in_flight_mean: Some(latency_sum_ns as f64 / span as f64),
             submit_share: Some(submit_ns / span as f64),
             completed_at_submit_share: None,
+            kernel_threads: None,
             cpu_ns: None,
             flags,
             verified: self.verified,

@@ -42,6 +42,8 @@ pub struct Trial {
     pub submit_share: Option<f64>,
     /// Share of requests that were already complete when submit returned: not really asynchronous.
     pub completed_at_submit_share: Option<f64>,
+    /// The kernel's io_uring workers that worked in the window.
+    pub kernel_threads: Option<u32>,
     /// CPU time of the worker threads.
     pub cpu_ns: Option<u64>,
     /// Open flags read back from the kernel.
@@ -101,6 +103,7 @@ impl Trial {
             in_flight_mean: Some(m.in_flight_mean),
             submit_share: Some(m.submit_share),
             completed_at_submit_share: Some(m.completed_at_submit_share),
+            kernel_threads: Some(m.kernel_threads),
             cpu_ns: Some(m.cpu_user_ns + m.cpu_system_ns),
             flags: m.flags_in_force,
             verified: m.verified,
@@ -200,6 +203,7 @@ impl Tally {
             in_flight_mean: None,
             submit_share: None,
             completed_at_submit_share: None,
+            kernel_threads: None,
             cpu_ns: None,
             flags,
             verified: 0,
