@@ -408,7 +408,7 @@ impl Stay<'_> {
                 bench.writer.intervals(phase, &rows)?;
             }
         }
-        self.conclude(phase, &performance.interval, bench)
+        self.conclude(phase, case.name(), &performance.interval, bench)
     }
 
     fn growth(&self, visit: i64, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
@@ -441,7 +441,7 @@ impl Stay<'_> {
         let rate = bytes as f64 / 1e6 / inserting.as_secs().max(1e-9);
         let phase = self.phase(visit, "growth", &trial, rate, "MB/s", 1, &interval, bench)?;
         bench.writer.histogram(phase, "insert", &trial.histogram.encode())?;
-        self.conclude(phase, &interval, bench)
+        self.conclude(phase, "growth", &interval, bench)
     }
 
     fn scan(
@@ -489,9 +489,10 @@ impl Stay<'_> {
         let latencies: Vec<_> = scans.iter().map(|scan| scan.elapsed).collect();
         let trial = Trial::whole(at..clock::now(), &latencies, bytes);
         let rate = bytes as f64 / 1e6 / elapsed.as_secs().max(1e-9);
-        let phase = self.phase(visit, &format!("scan {way}"), &trial, rate, "MB/s", 1, &interval, bench)?;
+        let name = format!("scan {way}");
+        let phase = self.phase(visit, &name, &trial, rate, "MB/s", 1, &interval, bench)?;
         bench.writer.histogram(phase, "scan", &trial.histogram.encode())?;
-        self.conclude(phase, &interval, bench)
+        self.conclude(phase, &name, &interval, bench)
     }
 
     /// The counters now, of a case that one session runs: this thread.
@@ -541,10 +542,16 @@ impl Stay<'_> {
     }
 
     /// Waits, statistics, files and doubts of a phase.
-    fn conclude(&self, phase: i64, interval: &Interval, bench: &mut Bench) -> Result<(), LabError> {
+    fn conclude(
+        &self,
+        phase: i64,
+        name: &str,
+        interval: &Interval,
+        bench: &mut Bench,
+    ) -> Result<(), LabError> {
         interval.store(phase, &mut bench.writer)?;
         for check in crate::evidence::machine_checks(&interval.machine()) {
-            bench.writer.check(&check_row("phase", Some(phase), self.options.case.name(), &check))?;
+            bench.writer.check(&check_row("phase", Some(phase), name, &check))?;
         }
         Ok(())
     }
