@@ -36,6 +36,8 @@ pub struct Database {
     pub lead: usize,
     /// Whether the workloads took turns in one stretch of time, so that only the sum of their times is known.
     pub together: bool,
+    /// Transactions a second that were offered at fixed instants; none where each began when the last was over.
+    pub offered: Option<f64>,
     /// The axis of everything over time.
     pub axis: Axis,
     /// Active sessions over time.
@@ -128,6 +130,7 @@ impl Database {
                 .map(|c| c.levels.iter().map(|(f, l, _)| (f.clone(), l.clone())).collect())
                 .unwrap_or_default(),
             together: together(evidence, &works),
+            offered: evidence.plan["rate"].as_f64(),
             lead: works.iter().position(|w| w.headline).unwrap_or(0),
             works,
             axis,

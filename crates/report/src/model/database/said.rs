@@ -22,7 +22,7 @@ pub fn answer(database: &Database, case: Option<&str>) -> Answer {
         return Answer { headline: format!("No rate can be stated: {why}."), more: Vec::new() };
     }
     let mut more = Vec::new();
-    more.extend(latency(work));
+    more.extend(latency(work, database.offered));
     if case == Some("order-entry") || work.kinds.len() > 1 {
         more.extend(per_minute(work));
     }
@@ -81,7 +81,7 @@ fn did(work: &Work) -> String {
 }
 
 /// `Each took 2.3 ms on average; of 100, 99 at most 6.3 ms.`
-fn latency(work: &Work) -> Option<String> {
+fn latency(work: &Work, offered: Option<f64>) -> Option<String> {
     let mean = work.latency_ns?;
     let one = match work.one() {
         "operation" => return None,
@@ -89,7 +89,13 @@ fn latency(work: &Work) -> Option<String> {
     };
     let p99 = work.shape.as_ref().and_then(|s| s.p99_ns);
     let tail = p99.map_or_else(String::new, |ns| format!(", 99 of 100 at most {}", words::latency(ns)));
-    Some(format!("{one} took {} on average{tail}.", words::latency(mean)))
+    let from = offered.map_or_else(String::new, |rate| {
+        format!(
+            ", counted from the instant when it was to begin: {} a second were offered",
+            words::amount(rate)
+        )
+    });
+    Some(format!("{one} took {} on average{tail}{from}.", words::latency(mean)))
 }
 
 /// Order entry counts by the minute; the definition stands beside the number.
