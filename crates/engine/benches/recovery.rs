@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use units::{Clock, Nanos, Rng, Seed, clock};
-use waits::{Event, SessionKind};
+use waits::{Event, SessionKind, WaitClass};
 
 /// The promise, for each GiB.
 const SECONDS_MAX: f64 = 20.0;
@@ -87,6 +87,7 @@ fn parts(instance: &Instance, took: Nanos) -> String {
     let totals = instance.core.waits.totals();
     let mut waits: Vec<(Event, Nanos)> =
         totals.of(SessionKind::Foreground).seen().map(|(event, all)| (event, all.waited)).collect();
+    waits.retain(|(event, _)| event.class() != WaitClass::Idle);
     waits.sort_by_key(|(_, waited)| std::cmp::Reverse(waited.0));
     let waited = Nanos(waits.iter().map(|(_, waited)| waited.0).sum());
     let mut words = format!("decoding, sorting and applying {:.2} s", (took - waited).as_secs());

@@ -70,7 +70,7 @@ enum Found {
 }
 
 impl<'a> LogReader<'a> {
-    /// From `at` on, which lies in `groups[group]`, in batches that grow up to `batch_bytes`: a short log needs little memory.
+    /// From `at` on, which lies in `groups[group]`, in batches of `batch_bytes` but for the first: a short log needs little memory.
     ///
     /// # Errors
     /// No memory.
@@ -139,9 +139,9 @@ impl<'a> LogReader<'a> {
     /// [`EngineError::Damaged`]: see above. No memory.
     pub fn next(&mut self) -> Result<Option<Batch>> {
         let mut batch = self.batch();
-        let larger = (2 * self.buffer.len()).min(self.batch_bytes);
-        if std::mem::take(&mut self.filled) && larger > self.buffer.len() {
-            self.buffer = Buffer::new(larger)?;
+        // At once, not by and by: each batch may change every page.
+        if std::mem::take(&mut self.filled) && self.batch_bytes > self.buffer.len() {
+            self.buffer = Buffer::new(self.batch_bytes)?;
         }
         loop {
             match self.read_here(&mut batch)? {
