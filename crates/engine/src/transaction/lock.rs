@@ -45,7 +45,8 @@ impl Transactions {
     /// Waits until `holder` has ended (`enq: TX - row lock contention`); at once when it has.
     ///
     /// # Errors
-    /// [`EngineError::Deadlock`]; with [`Background::Inline`] [`EngineError::RowLocked`] at once;
+    /// [`EngineError::Deadlock`]; with [`Background::Inline`] [`EngineError::RowLocked`] at once, unless a session had to give
+    /// `holder` up: then it is rolled back here, and what storage says;
     /// [`EngineError::Crashed`], [`EngineError::ShuttingDown`].
     pub fn wait_for(&self, core: &Core, context: &Context, waiter: Xid, holder: Xid) -> Result<()> {
         let mut table = self.shared.table();
@@ -58,7 +59,10 @@ impl Transactions {
             return Err(EngineError::Deadlock { blocker });
         }
         if core.environment.background == Background::Inline {
-            return Err(EngineError::RowLocked { blocker });
+            drop(table);
+            // Nobody else would: no session will ever end what was given up.
+            while self.recover_step(core, context)? {}
+            return self.blocker(holder).map_or(Ok(()), |blocker| Err(EngineError::RowLocked { blocker }));
         }
         context.count(Statistic::EnqueueWaits, 1);
         context.slot.set_blocker(blocker);

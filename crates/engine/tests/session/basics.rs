@@ -1,7 +1,8 @@
 //! What each call promises, one story each.
 
 use crate::machine::{all, create, index, int, open, people, storage, text};
-use engine::{EngineError, Session, Shutdown, Value};
+use engine::{AlterSystem, EngineError, Row, RowId, Session, Shutdown, Value};
+use io::sim::{Call, Fault, Trouble};
 use std::ops::Bound;
 
 fn ids(session: &mut Session, table: &str) -> Vec<i64> {
@@ -12,6 +13,12 @@ fn ids(session: &mut Session, table: &str) -> Vec<i64> {
     let mut ids: Vec<i64> = all(session, table).iter().map(id).collect();
     ids.sort_unstable();
     ids
+}
+
+fn rows_of(session: &mut Session, table: &str) -> Vec<(RowId, Row)> {
+    let table = session.table(table).unwrap();
+    let mut scan = session.scan(&table).unwrap();
+    std::iter::from_fn(|| scan.next(session).unwrap()).collect()
 }
 
 #[test]
@@ -245,4 +252,35 @@ fn ddl_waits_for_nobody_in_a_simulation() {
     assert!(matches!(a.insert(&table, &[int(3), text("z"), int(0)]), Err(EngineError::NoSuch { .. })));
     assert!(matches!(a.count(&table), Err(EngineError::NoSuch { .. })));
     assert!(matches!(a.table("t"), Err(EngineError::NoSuch { .. })));
+}
+
+/// A rollback that cannot read its undo leaves its rows locked, until the disk reads again: then whoever wants one of them takes
+/// them back first, and nothing of the transaction is left.
+#[test]
+fn rows_of_a_rollback_that_failed_do_not_stay_locked() {
+    let storage = storage(21);
+    let instance = create(&storage);
+    let (mut a, mut b) = (instance.session("a").unwrap(), instance.session("b").unwrap());
+    let t = a.create_table(&people("t")).unwrap();
+    a.insert_many(&t, &mut (0..50).map(|n| vec![int(n), text("before"), int(n)])).unwrap();
+    a.commit().unwrap();
+    let rows = rows_of(&mut a, "t");
+    for (at, row) in &rows {
+        a.update(&t, *at, &[row[0].clone(), text("given up"), row[2].clone()]).unwrap();
+    }
+    a.alter_system(&AlterSystem::FlushBufferCache).unwrap();
+    storage.inject(Fault { on: Call::Read, nth: 1, for_ever: true, trouble: Trouble::Errno(5) });
+    assert!(matches!(a.rollback(), Err(EngineError::Io(_))));
+    assert!(!a.in_transaction());
+    storage.heal();
+    assert_eq!(rows_of(&mut b, "t"), rows, "nobody sees it");
+    let (at, row) = &rows[7];
+    let changed = [row[0].clone(), text("after"), row[2].clone()];
+    b.update(&t, *at, &changed).unwrap();
+    // Who goes on is still in the way.
+    assert!(matches!(a.delete(&t, *at), Err(EngineError::RowLocked { blocker }) if blocker == b.sid()));
+    b.commit().unwrap();
+    a.delete(&t, rows[8].0).unwrap();
+    a.commit().unwrap();
+    assert_eq!(a.count(&t).unwrap(), 49);
 }
