@@ -43,6 +43,10 @@ pub struct Interaction {
 }
 
 type Weights = Vec<(usize, f64)>;
+/// Factor, level and where it is held, as asked.
+type Wanted = (usize, usize, Option<(usize, usize)>);
+/// An effect and the other factor, each as factor, level and reference, with the contrast of the two.
+type Found = ((usize, usize, usize), (usize, usize, usize), Contrast);
 
 impl Factorial<'_> {
     /// Main effects of every factor with two levels or more, each level against `reference` (one level for each factor).
@@ -72,7 +76,7 @@ impl Factorial<'_> {
     /// once, in their order.
     pub fn interactions(&self, reference: &[usize], higher: bool, rule: &Rule) -> Vec<Interaction> {
         let field = Field::new(self.values);
-        let mut found: Vec<((usize, usize, usize), (usize, usize, usize), Contrast)> = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
         for (f, l) in self.contrasts_of(reference) {
             for (g, m) in self.contrasts_of(reference).filter(|(g, _)| *g > f) {
                 let at = |within: usize| self.weights(f, l, reference[f], Some((g, within)));
@@ -91,13 +95,7 @@ impl Factorial<'_> {
             .collect()
     }
 
-    fn effects(
-        &self,
-        wanted: Vec<(usize, usize, Option<(usize, usize)>)>,
-        reference: &[usize],
-        higher: bool,
-        rule: &Rule,
-    ) -> Vec<Effect> {
+    fn effects(&self, wanted: Vec<Wanted>, reference: &[usize], higher: bool, rule: &Rule) -> Vec<Effect> {
         let field = Field::new(self.values);
         let found: Vec<_> = wanted
             .into_iter()
