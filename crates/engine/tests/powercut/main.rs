@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     };
     let effort = match value("--seeds") {
         // `cargo test`: a rehearsal.
-        None => Effort { seeds: 24, first: 0, every: 30, lies: 12 },
+        None => Effort { seeds: 16, first: 0, every: 60, lies: 12 },
         // One seed is being looked into.
         Some(1) => Effort { seeds: 1, first: value("--first").unwrap_or(0), every: 0, lies: 0 },
         Some(seeds) => Effort { seeds, first: value("--first").unwrap_or(0), every: 1, lies: 400 },
