@@ -34,7 +34,7 @@ pub enum Case {
     Commit,
     /// Five kinds of transactions of a wholesale supplier.
     OrderEntry,
-    /// One table, scanned in three ways.
+    /// Tables scanned in three ways.
     Scan,
     /// Single rows by address, from a table that the cache does not hold.
     RandomRead,
@@ -200,6 +200,7 @@ impl Plan {
         } else {
             Scale::small(((WAREHOUSES * 10.0 * options.scale).round() as i64).max(1))
         };
+        let cache_for = |data: u64| options.cache.unwrap_or(Bytes((data / 4).clamp(16 << 20, 512 << 20)));
         // What is worked on, and what the files will grow to.
         let (data, files) = match options.case {
             Case::Growth => {
@@ -208,13 +209,15 @@ impl Plan {
             }
             Case::Commit => (0, 64 << 20),
             Case::OrderEntry => (order_entry.bytes(), order_entry.bytes() * 3 / 2),
-            Case::Scan => (scaled(SCAN_BYTES), scaled(SCAN_BYTES) * 13 / 10),
+            Case::Scan => {
+                let bytes = scaled(SCAN_BYTES);
+                (bytes, (bytes + scan::cached_bytes(bytes, cache_for(bytes))) * 13 / 10)
+            }
             Case::RandomRead => (scaled(RANDOM_READ_BYTES), scaled(RANDOM_READ_BYTES) * 11 / 10),
         };
-        let cache = options.cache.unwrap_or(Bytes((data / 4).clamp(16 << 20, 512 << 20)));
         let sizes = Sizes {
             block: options.block,
-            cache,
+            cache: cache_for(data),
             data: Bytes(files.clamp(32 << 20, 1 << 30)),
             undo: Bytes::mib(64),
             redo: options.redo,
@@ -315,7 +318,9 @@ impl Stay<'_> {
                 order_entry::prepare(&mut session, plan.order_entry, seed, cancel)?;
                 Prepared::Nothing
             }
-            Case::Scan => Prepared::Scan(scan::prepare(&mut session, plan.data.0, seed, cancel)?),
+            Case::Scan => {
+                Prepared::Scan(scan::prepare(&mut session, plan.data.0, plan.sizes.cache, seed, cancel)?)
+            }
             Case::RandomRead => {
                 random_read::prepare(
                     &mut session,
@@ -446,7 +451,7 @@ impl Stay<'_> {
 
     fn scan(
         &self,
-        rows: u64,
+        rows: scan::Rows,
         visit: i64,
         bench: &mut Bench,
         control: &mut Control<'_>,
@@ -463,12 +468,13 @@ impl Stay<'_> {
     fn scan_by(
         &self,
         way: scan::Way,
-        rows: u64,
+        rows: scan::Rows,
         session: &mut Session,
         visit: i64,
         bench: &mut Bench,
         control: &mut Control<'_>,
     ) -> Result<(), LabError> {
+        scan::warm(session, way, rows, control.cancel)?;
         let (at, began) = (clock::now(), self.moment(bench));
         let until = at + Nanos::secs(self.options.seconds / scan::Way::ALL.len() as f64);
         let mut scans: Vec<scan::Scanned> = Vec::new();
@@ -569,6 +575,6 @@ fn bytes_of(grown: &growth::Growth, round: u32) -> u64 {
 /// What [`Stay::prepare`] left for the case.
 enum Prepared {
     Nothing,
-    Scan(u64),
+    Scan(scan::Rows),
     Rows(random_read::Rows),
 }
