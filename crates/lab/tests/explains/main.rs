@@ -66,6 +66,8 @@ fn with_asynchronous_io_the_reads_are_left() {
     let disk = SlowDisk { write_iops: Some(300), read_iops: Some(300), ..SlowDisk::default() };
     let explained = disk.run(Case::OrderEntry, "setall", |options| {
         options.scale = 0.002;
+        // More would wait for each other's rows: each holds them as long as its reads take.
+        options.sessions = 3;
         options.cache = Some(Bytes::mib(2));
     });
     top(&explained, "db file sequential read", 0.3);
