@@ -113,6 +113,15 @@ pub const COLUMNS: &[&str] = &[
     "in all",
     "per second",
     "per transaction",
+    "rank",
+    "configuration",
+    "to the best",
+    "CV",
+    "instead of",
+    "settings",
+    "moved",
+    "share of the gain",
+    "device",
 ];
 
 /// The report for a terminal of `width` columns (80 is enough; below 60 is taken as 60), with ANSI colours when `color`.

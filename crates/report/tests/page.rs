@@ -5,7 +5,7 @@ mod support;
 use record::{Experiment, Reader, Writer};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
-use support::{calibration, comparison, run};
+use support::{calibration, comparison, general, run};
 
 /// Every kind of page by name, made once for all tests.
 fn pages() -> &'static [(&'static str, String)] {
@@ -51,6 +51,10 @@ fn make_pages(directory: &std::path::Path) -> Vec<(&'static str, String)> {
         ("compare engine", html(&[engine])),
         ("run side by side", html(&runs)),
     ];
+    for case in ["filesystem", "crossed", "placement", "async"] {
+        let story = general::Story { case, ..general::Story::default() };
+        pages.push((case, html(&[general::record(directory, case, &story)])));
+    }
     pages.extend(make_run_pages(directory));
     pages
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use record::Reader;
-use support::{calibration, comparison, run};
+use support::{calibration, comparison, general, run};
 
 /// The reports of every kind of run, by name.
 fn reports(directory: &std::path::Path) -> Vec<(&'static str, Vec<Reader>)> {
@@ -34,10 +34,17 @@ fn reports(directory: &std::path::Path) -> Vec<(&'static str, Vec<Reader>)> {
         ("calibrate_withdrawn", vec![calibrate("lie", Calibration { lie: true, ..Calibration::default() })]),
         ("side_by_side", vec![calibrate("old", Calibration::default()), calibrate("new", faster)]),
         ("compare_engine", vec![compare("engine", Story { engine: Some(0.08), ..Story::default() })]),
+        ("ranked_filesystem", vec![general::record(directory, "filesystem", &general::Story::default())]),
+        ("ranked_crossed", vec![of_case(directory, "crossed")]),
+        ("ranked_placement", vec![of_case(directory, "placement")]),
     ]
     .into_iter()
     .chain(runs(directory))
     .collect()
+}
+
+fn of_case(directory: &std::path::Path, case: &'static str) -> Reader {
+    general::record(directory, case, &general::Story { case, ..general::Story::default() })
 }
 
 /// Runs of the embedded database.

@@ -166,6 +166,31 @@ pub fn fieller(a: f64, a_error: f64, b: f64, b_error: f64, df: f64, level: f64) 
     })
 }
 
+/// How much of a whole a part makes: `mean(part) / mean(whole)` of paired values, with the interval of Fieller.
+///
+/// `part`, `whole`: one value per block, same blocks, same order; here the gain of one move and that of all together. `None` below two
+/// blocks, and when `whole` is not clear of zero: a share of nothing says nothing. Source: Fieller 1954, with the covariance of the pairs.
+pub fn share(part: &[f64], whole: &[f64], level: f64) -> Option<Interval> {
+    let n = part.len();
+    if n < 2 || n != whole.len() {
+        return None;
+    }
+    let (a, b) = (sample::mean(part), sample::mean(whole));
+    let count = n as f64;
+    let covariance =
+        part.iter().zip(whole).map(|(x, y)| (x - a) * (y - b)).sum::<f64>() / (count - 1.0) / count;
+    let (va, vb) = (sample::variance(part) / count, sample::variance(whole) / count);
+    let t = t_quantile(0.5 + level / 2.0, count - 1.0);
+    let (r, g) = (a / b, t * t * vb / (b * b));
+    let middle = r - g * covariance / vb.max(f64::MIN_POSITIVE);
+    let inner = va - 2.0 * r * covariance + r * r * vb
+        - g * (va - covariance * covariance / vb.max(f64::MIN_POSITIVE));
+    (b != 0.0 && g < 1.0).then(|| {
+        let half = t / b.abs() * inner.max(0.0).sqrt();
+        Interval { value: r, low: (middle - half) / (1.0 - g), high: (middle + half) / (1.0 - g), level, n }
+    })
+}
+
 /// Smallest relative effect that `n` blocks will show with probability `power` (minimum detectable effect).
 ///
 /// `sd_log`: standard deviation of the block log ratios. `level`: 0.95. Result 0.02 reads "2 %"; infinite below two

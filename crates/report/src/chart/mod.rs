@@ -4,6 +4,8 @@ pub mod bar;
 pub mod break_even;
 pub mod cell;
 pub mod curve;
+pub mod interaction;
+pub mod ranked;
 mod scale;
 pub mod strips;
 mod svg;

@@ -1,6 +1,7 @@
 //! The model for programs: the same numbers, words and doubts as on the page.
 
 mod database;
+mod ranked;
 
 use crate::model::compare::{Cell, Comparison, Workload};
 use crate::model::curve::{Curve, Point};
@@ -113,11 +114,13 @@ fn comparison(c: &Comparison) -> Value {
         "baseline": c.baseline_name(),
         "configurations": c.configurations.iter().map(|c| json!({ "name": c.name, "levels": c.levels.iter()
             .map(|(f, l)| (f.clone(), json!(l))).collect::<record::json::Map<_, _>>(), "flags": c.flags, "doubts": c.marks.notes,
-            "withdrawn": c.marks.withdrawn }))
+            "withdrawn": c.marks.withdrawn, "proofs": ranked::proofs(&c.proofs) }))
             .collect::<Vec<_>>(),
         "mix": c.mix.as_ref().ok().map(|m| mix(c, m)),
         "mix_missing": c.mix.as_ref().err(),
         "workloads": c.workloads.iter().map(|w| workload(c, w)).collect::<Vec<_>>(),
+        "factors": c.factors.iter().map(|f| json!({ "name": f.name, "levels": f.levels })).collect::<Vec<_>>(),
+        "placements": ranked::placements(c),
         "blocks": c.blocks, "block_seconds": number(c.block_seconds), "delta": c.rule.delta, "looks": c.rule.looks,
         "level_per_look": c.rule.level_per_look,
         "not_used": c.left_out.iter().map(|(reason, n)| json!({ "reason": reason, "count": n })).collect::<Vec<_>>(),
@@ -131,6 +134,7 @@ fn workload(c: &Comparison, w: &Workload) -> Value {
         "higher_is_better": w.higher_is_better, "headline": w.headline, "sentence": sentence::of_workload(c, w),
         "undecided": w.undecided,
         "possibly_best": w.best.iter().map(|i| c.configurations[*i].name.clone()).collect::<Vec<_>>(),
+        "ranking": ranked::ranking(c, w), "effects": ranked::effects(c, w),
         "cells": c.configurations.iter().zip(&w.cells).map(|(c, x)| cell(&c.name, x)).collect::<Vec<_>>(),
     })
 }
@@ -151,7 +155,8 @@ fn cell(name: &str, cell: &Cell) -> Value {
         "latency_p50_ns": cell.shape.as_ref().map(|s| s.p50_ns),
         "latency_p99_ns": cell.shape.as_ref().and_then(|s| s.p99_ns),
         "cpu_ns_per_operation": cell.cpu_ns, "device_requests_per_operation": cell.device_ops,
-        "in_flight_mean": cell.in_flight, "submit_share": cell.submit_share, "time": database::cell(cell),
+        "in_flight_mean": cell.in_flight, "submit_share": cell.submit_share,
+        "unsteadiness": cell.unsteadiness.map(number), "time": database::cell(cell),
     })
 }
 

@@ -7,11 +7,14 @@
 use super::database::spent::Spent;
 use super::doubts::{Doubts, Marks};
 use super::evidence::Evidence;
+use super::factors::{self, Effects, Proof, Varied};
+use super::placement::{self, Placement};
 use super::shape::{self, Shape};
 use super::weighted::{self, Mix};
 use record::PhaseRow;
 use record::json::Value;
 use stats::interval::{self, Interval};
+use stats::rank::Ranking;
 use stats::verdict::{self, Decision, Rule, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +32,10 @@ pub struct Comparison {
     pub configurations: Vec<Configuration>,
     /// Index of the one that the others are held against.
     pub baseline: usize,
+    /// What varies between them.
+    pub factors: Vec<Varied>,
+    /// Which one move of files pays, where places were varied.
+    pub placements: Vec<Placement>,
     /// The workloads, in the order of the plan.
     pub workloads: Vec<Workload>,
     /// The weighted verdict, or why there is none.
@@ -67,6 +74,10 @@ pub struct Configuration {
     pub levels: Vec<(String, String)>,
     /// Open flags as the kernel showed them, where they were read.
     pub flags: Option<String>,
+    /// What else was shown to be in force.
+    pub proofs: Vec<Proof>,
+    /// Visits that were measured, and that were begun.
+    pub visits: (usize, usize),
     /// Doubts about the configuration as a whole.
     pub marks: Marks,
 }
@@ -104,6 +115,10 @@ pub struct Workload {
     pub best: Vec<usize>,
     /// Why there is no verdict at all.
     pub undecided: Option<String>,
+    /// Who stands where.
+    pub ranking: Option<Ranking>,
+    /// What the factors do, where several were varied.
+    pub effects: Option<Effects>,
 }
 
 /// One configuration under one workload.
@@ -135,6 +150,8 @@ pub struct Cell {
     pub spent: Option<Spent>,
     /// DB time of one operation, nanoseconds.
     pub db_time_ns: Option<f64>,
+    /// Coefficient of variation of the rate from slice to slice.
+    pub unsteadiness: Option<f64>,
 }
 
 impl Cell {
@@ -168,6 +185,8 @@ impl Comparison {
         let mut comparison = Self {
             configurations: configurations(evidence, doubts),
             baseline,
+            factors: factors::varied(evidence),
+            placements: Vec::new(),
             workloads: Vec::new(),
             mix: Err(String::new()),
             rule,
@@ -183,8 +202,13 @@ impl Comparison {
                 workload.cells.push(cell);
             }
             workload.decide(baseline, &comparison.rule);
+            if comparison.general() {
+                workload.ranking = workload.rank(&comparison.rule);
+                workload.effects = workload.effects(&comparison.points(), baseline, &comparison.rule);
+            }
             comparison.workloads.push(workload);
         }
+        comparison.placements = placement::read(evidence, &comparison);
         comparison.left_out = left_out.into_iter().collect();
         comparison.mix = weighted::mix(evidence, &comparison);
         Some(comparison)
@@ -247,6 +271,10 @@ fn configurations(evidence: &Evidence, doubts: &Doubts) -> Vec<Configuration> {
         };
         evidence.phases.iter().filter(of_configuration).find_map(|(_, p)| p.proof.clone())
     };
+    let visits = |id: i64| {
+        let of = || evidence.visits.values().filter(move |v| v.configuration_id == Some(id));
+        (of().filter(|v| v.status == "measured").count(), of().count())
+    };
     evidence
         .configurations
         .iter()
@@ -255,6 +283,8 @@ fn configurations(evidence: &Evidence, doubts: &Doubts) -> Vec<Configuration> {
             name: row.name.clone(),
             levels: row.levels.iter().map(|(factor, level, _)| (factor.clone(), level.clone())).collect(),
             flags: flags(*id),
+            proofs: factors::proofs(evidence, *id, &row.name),
+            visits: visits(*id),
             marks: doubts.of_configuration(*id),
         })
         .collect()
@@ -297,6 +327,8 @@ fn about(name: &str, json: &Value) -> Workload {
         cells: Vec::new(),
         best: Vec::new(),
         undecided: None,
+        ranking: None,
+        effects: None,
     }
 }
 
@@ -364,6 +396,7 @@ impl Cell {
         self.shape = Shape::of(&shape::merged(evidence, used.iter().map(|(id, _)| *id)));
         let phases: Vec<i64> = used.iter().map(|(id, _)| *id).collect();
         self.spent = Spent::of(evidence, &phases);
+        self.unsteadiness = factors::unsteadiness(evidence, &phases);
         self.db_time_ns = self.spent.as_ref().filter(|_| ops > 0).map(|spent| spent.db_time_ns / ops as f64);
     }
 }
@@ -443,6 +476,11 @@ impl Workload {
                 _ => return (alive, common),
             }
         }
+    }
+
+    /// What one operation is called: `commit`, `read`; `operation` where the unit names none.
+    pub fn one_operation(&self) -> &str {
+        self.metric.strip_suffix("s/s").filter(|_| self.metric != "MB/s").unwrap_or("operation")
     }
 
     /// Notes of all its cells.

@@ -59,6 +59,12 @@ fn times(ratio: &Interval, what: &str, than: &str) -> String {
 }
 
 fn of_comparison(comparison: &Comparison) -> Answer {
+    if comparison.general()
+        && let Some(answer) = super::ranked::answer(comparison)
+    {
+        let mix = comparison.mix.as_ref().ok().map(|mix| of_mix(comparison, mix).headline);
+        return Answer { more: answer.more.into_iter().chain(mix).collect(), ..answer };
+    }
     match &comparison.mix {
         Ok(mix) => of_mix(comparison, mix),
         Err(reason) => without_mix(comparison, reason),

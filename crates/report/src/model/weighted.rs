@@ -86,10 +86,15 @@ pub fn mix(evidence: &Evidence, comparison: &Comparison) -> Result<Mix, String> 
             .collect(),
         best: Vec::new(),
         undecided: None,
+        ranking: None,
+        effects: None,
     };
     workload.decide(comparison.baseline, &comparison.rule);
     if let Some(reason) = &workload.undecided {
         return Err(format!("no verdict for your mix: {reason}"));
+    }
+    if comparison.general() {
+        workload.ranking = workload.rank(&comparison.rule);
     }
     let leader =
         leader(&workload, comparison.baseline).ok_or("no verdict for your mix: nothing to compare with")?;

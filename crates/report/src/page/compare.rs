@@ -18,7 +18,10 @@ const TICKS: usize = 5;
 const TICKS_LATENCY: usize = 3;
 
 pub(super) fn sections(comparison: &Comparison) -> String {
-    let mut out = matrix(comparison);
+    let mut out = match comparison.general() {
+        true => super::ranked::sections(comparison) + &super::placement::sections(comparison),
+        false => matrix(comparison),
+    };
     if let Ok(mix) = &comparison.mix {
         out.push_str(&mix_section(comparison, mix));
     }
@@ -35,11 +38,16 @@ pub(super) fn sections(comparison: &Comparison) -> String {
     }
     out.push_str("</section>\n");
     out.push_str(&super::compared::section(comparison));
-    out.push_str(&proofs(comparison));
+    if comparison.workload("read-cold").is_some() || comparison.workload("writers").is_some() {
+        out.push_str(&proofs(comparison));
+    }
+    if comparison.general() {
+        out.push_str(&super::configurations::sections(comparison));
+    }
     out
 }
 
-fn sign(verdict: Verdict) -> &'static str {
+pub(super) fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "▲",
         Verdict::Worse => "▼",
@@ -91,7 +99,7 @@ fn matrix(comparison: &Comparison) -> String {
     )
 }
 
-fn anchor(workload: &Workload) -> String {
+pub(super) fn anchor(workload: &Workload) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     format!("w-{}", workload.name.chars().map(safe).collect::<String>())
 }
@@ -121,7 +129,7 @@ fn matrix_cell(comparison: &Comparison, workload: &Workload, index: usize) -> St
     )
 }
 
-fn level(cell: &Cell) -> String {
+pub(super) fn level(cell: &Cell) -> String {
     let first = cell.blocks.values().next().copied();
     cell.absolute.map(|a| a.value).or(first).map_or("–".into(), words::amount)
 }

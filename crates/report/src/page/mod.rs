@@ -6,7 +6,10 @@
 mod calibrate;
 mod compare;
 mod compared;
+mod configurations;
 mod notes;
+mod placement;
+mod ranked;
 mod run;
 mod side;
 mod spent;

@@ -20,12 +20,17 @@ const VERDICT: usize = 12;
 const NAMES: usize = 17;
 
 pub(super) fn report(page: Page, comparison: &Comparison) -> String {
-    let mut out = matrix(page, comparison);
+    let mut out = match comparison.general() {
+        true => super::ranked::report(page, comparison),
+        false => matrix(page, comparison),
+    };
     if let Ok(mix) = &comparison.mix {
         out.push_str(&break_even(page, comparison, mix));
     }
-    for workload in shown(comparison) {
-        out.push_str(&panel(page, comparison, workload));
+    if !comparison.general() {
+        for workload in shown(comparison) {
+            out.push_str(&panel(page, comparison, workload));
+        }
     }
     out.push_str(&super::compared::report(page, comparison));
     out.push_str(&left_out(page, comparison));

@@ -9,6 +9,7 @@ mod canvas;
 mod compare;
 mod compared;
 mod plot;
+mod ranked;
 mod run;
 mod side;
 mod style;

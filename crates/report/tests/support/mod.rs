@@ -3,6 +3,7 @@
 
 pub mod calibration;
 pub mod comparison;
+pub mod general;
 pub mod run;
 
 use record::{CounterRow, Experiment, FactRow, IntervalRow, PhaseRow, Writer};

@@ -158,3 +158,22 @@ fn p_of_t_agrees_with_its_interval() {
     assert_eq!(t_p(&[0.0, 0.0]), 1.0);
     assert!(t_p(&[0.1, 0.1, 0.1]) < 1e-12);
 }
+
+#[test]
+fn a_share_of_a_gain_is_paired() {
+    // The part is 0.85 of the whole in every block, whatever the block: exact.
+    let whole = [10.0, 14.0, 8.0, 11.0];
+    let part = whole.map(|w| 0.85 * w);
+    let exact = share(&part, &whole, 0.95).unwrap();
+    assert!((exact.value - 0.85).abs() < 1e-12 && exact.high - exact.low < 1e-6, "{exact:?}");
+    assert_eq!(share(&part, &[1.0, -1.0, 0.5, -0.5], 0.95), None, "a share of nothing");
+    let mut rng = units::Rng::new(units::Seed(4));
+    let held = (0..1_000)
+        .filter(|_| {
+            let whole: Vec<f64> = (0..8).map(|_| 10.0 + rng.normal()).collect();
+            let part: Vec<f64> = whole.iter().map(|w| 0.8 * w + 0.7 * rng.normal()).collect();
+            share(&part, &whole, 0.95).is_some_and(|i| i.contains(0.8))
+        })
+        .count();
+    assert!((925..=975).contains(&held), "{held} of 1000 intervals hold the truth");
+}

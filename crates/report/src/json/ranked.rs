@@ -1,0 +1,82 @@
+//! Ranks, effects, placement and proofs for programs.
+
+use super::{interval, number};
+use crate::model::compare::{Comparison, Workload};
+use crate::model::factors::Proof;
+use crate::model::ranked as said;
+use record::json::{Value, json};
+use stats::rank::Effect;
+use stats::verdict::Decision;
+
+fn decision(d: &Decision) -> Value {
+    json!({ "ratio": interval(&d.ratio), "verdict": d.verdict.to_string(), "reason": d.reason.to_string(),
+            "p": number(d.t_p), "p_holm": d.p_holm.map(number), "blocks_needed": d.blocks_needed })
+}
+
+/// Order, groups and pairs; null where nothing is ranked.
+pub(super) fn ranking(c: &Comparison, w: &Workload) -> Value {
+    let Some(r) = &w.ranking else { return Value::Null };
+    let name = |i: &usize| c.configurations[*i].name.clone();
+    json!({
+        "sentence": said::of(c, w),
+        "order": r.order.iter().map(name).collect::<Vec<_>>(),
+        "groups": r.groups.iter().map(|g| json!({ "members": g.members.iter().map(name).collect::<Vec<_>>(),
+            "same": g.same, "blocks_needed": g.blocks_needed })).collect::<Vec<_>>(),
+        "pairs": r.pairs.iter().map(|(a, b, d)| {
+            let mut value = decision(d);
+            value["old"] = json!(name(a));
+            value["new"] = json!(name(b));
+            value
+        }).collect::<Vec<_>>(),
+    })
+}
+
+/// Main effects, effects within another factor's levels, interactions; null where fewer than two factors vary.
+pub(super) fn effects(c: &Comparison, w: &Workload) -> Value {
+    let Some(e) = &w.effects else { return Value::Null };
+    let level = |f: usize, l: usize| json!({ "factor": c.factors[f].name, "level": c.factors[f].levels[l] });
+    let effect = |e: &Effect| {
+        let mut value = decision(&e.decision);
+        value["of"] = level(e.factor, e.level);
+        value["instead_of"] = json!(c.factors[e.factor].levels[e.reference]);
+        value["within"] = e.within.map_or(Value::Null, |(f, l)| level(f, l));
+        value["settings"] = json!(e.settings);
+        value
+    };
+    json!({
+        "sentences": said::effects(c, w),
+        "main": e.main.iter().map(effect).collect::<Vec<_>>(),
+        "within": e.within.iter().map(effect).collect::<Vec<_>>(),
+        "interactions": e.interactions.iter().map(|i| {
+            let mut value = decision(&i.decision);
+            value["of"] = level(i.effect.0, i.effect.1);
+            value["with"] = level(i.other.0, i.other.1);
+            value
+        }).collect::<Vec<_>>(),
+    })
+}
+
+/// Every move of files, the largest gain first.
+pub(super) fn placements(c: &Comparison) -> Value {
+    c.placements
+        .iter()
+        .map(|p| {
+            let workload = &c.workloads[p.workload];
+            json!({ "workload": workload.name, "sentences": p.sentences(c), "moves": p.moves.iter().map(|m| json!({
+                "configuration": c.configurations[m.configuration].name, "moved": m.classes,
+                "everything": p.all == Some(m.configuration),
+                "gain": workload.cells[m.configuration].decision.as_ref().map(decision),
+                "share_of_gain": m.share.as_ref().map(interval),
+                "waits": m.waits.iter().map(|(event, old, new)| json!({ "event": event, "before_ns": number(*old),
+                    "after_ns": number(*new) })).collect::<Vec<_>>(),
+                "devices": m.devices.iter().map(|d| json!({ "name": d.name, "reads_per_second": number(d.reads),
+                    "writes_per_second": number(d.writes), "megabytes_per_second": number(d.megabytes),
+                    "in_flight": d.queue.map(number) })).collect::<Vec<_>>(),
+            })).collect::<Vec<_>>() })
+        })
+        .collect()
+}
+
+pub(super) fn proofs(proofs: &[Proof]) -> Value {
+    proofs.iter().map(|p| json!({ "what": p.what, "value": p.value, "visits": p.visits })).collect()
+}

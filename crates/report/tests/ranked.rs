@@ -1,0 +1,97 @@
+//! Comparisons of general configurations: who stands where, what a factor does, which move pays, and the proof.
+
+mod support;
+
+use record::json::Value;
+use report::model::Model;
+use support::general::{Story, record};
+
+fn model(story: &Story) -> Model {
+    let directory = tempfile::tempdir().expect("directory");
+    Model::read(&record(directory.path(), story.case, story)).expect("model")
+}
+
+fn plain(text: &str) -> String {
+    text.replace(['\u{a0}', '\u{202f}'], " ")
+}
+
+#[test]
+fn file_systems_are_ranked_in_a_sentence() {
+    let model = model(&Story { blocks: 8, ..Story::default() });
+    let headline = plain(&model.answer.headline);
+    assert!(headline.starts_with("Order entry: "), "{headline}");
+    for part in ["xfs", "ext4:data=writeback", "do not differ", "btrfs is 65 % slower [", "ext2 is 1"] {
+        assert!(headline.contains(part), "{part:?} is missing: {headline}");
+    }
+    let comparison = model.comparison.expect("comparison");
+    assert!(comparison.general());
+    let ranking = comparison.workloads[0].ranking.as_ref().expect("ranking");
+    assert_eq!(*ranking.order.last().expect("ranked"), 6, "btrfs is last");
+    let proofs = &comparison.configurations[1].proofs;
+    assert!(proofs.iter().any(|p| p.value.contains("data=writeback")), "{proofs:?}");
+    assert!(proofs.iter().any(|p| p.visits == 8), "the same in all visits is one row: {proofs:?}");
+}
+
+#[test]
+fn a_noisy_machine_is_told_what_it_would_take() {
+    let model = model(&Story { noise: 0.05, ..Story::default() });
+    let headline = plain(&model.answer.headline);
+    assert!(
+        headline.contains("are not told apart (about ") && headline.contains("would decide"),
+        "{headline}"
+    );
+}
+
+#[test]
+fn dropped_visits_leave_a_ranking() {
+    let model = model(&Story { dropped: vec![(0, 0), (1, 2), (2, 5)], blocks: 6, ..Story::default() });
+    let comparison = model.comparison.expect("comparison");
+    let ranking = comparison.workloads[0].ranking.as_ref().expect("ranking");
+    assert_eq!(ranking.order.len(), 7);
+    assert_eq!(comparison.configurations[0].visits, (5, 6));
+}
+
+#[test]
+fn an_effect_is_told_where_it_is() {
+    let model = model(&Story { case: "crossed", blocks: 6, ..Story::default() });
+    let more = plain(&model.answer.more.join(" "));
+    assert!(more.contains("io setall instead of none helps with fs xfs (1."), "{more}");
+    assert!(more.contains("makes no difference with fs ext3"), "{more}");
+}
+
+#[test]
+fn the_one_move_that_pays_is_named_with_its_share_and_its_reason() {
+    let model = model(&Story { case: "placement", ..Story::default() });
+    let more = plain(&model.answer.more.join(" "));
+    let headline = plain(&model.answer.headline);
+    assert!(headline.starts_with("Order entry: the one move that pays most is redo: 1"), "{headline}");
+    assert!(headline.contains("of the gain of moving everything ["), "{headline}");
+    assert!(more.contains("no longer waits in log file sync, 23"), "{more}");
+    let comparison = model.comparison.expect("comparison");
+    let best = comparison.placements[0].moves.iter().find(|m| m.classes == ["redo"]).expect("redo");
+    let share = best.share.expect("share");
+    assert!(share.low > 0.8 && share.high < 0.9, "{share:?}");
+    assert!(!best.devices.is_empty() && best.devices[0].megabytes > 0.0);
+}
+
+#[test]
+fn unsteadiness_stands_beside_the_mean() {
+    let model = model(&Story { case: "async", ..Story::default() });
+    let comparison = model.comparison.expect("comparison");
+    let cv = comparison.workloads[0].cells[0].unsteadiness.expect("slices");
+    assert!((0.02..0.1).contains(&cv), "made up with 5 %: {cv}");
+}
+
+#[test]
+fn programs_read_the_same() {
+    let directory = tempfile::tempdir().expect("directory");
+    let reader = record(directory.path(), "json", &Story { case: "crossed", ..Story::default() });
+    let text = report::json(&[reader]).expect("json");
+    let value: Value = text.parse().expect("valid");
+    let workload = &value["comparison"]["workloads"][0];
+    assert_eq!(workload["ranking"]["order"][0], "xfs setall");
+    assert_eq!(workload["ranking"]["pairs"].as_array().map(Vec::len), Some(15));
+    assert_eq!(workload["effects"]["main"].as_array().map(Vec::len), Some(3));
+    assert_eq!(value["comparison"]["factors"][0]["levels"][1], "ext3");
+    assert!(value["comparison"]["configurations"][0]["proofs"][0]["value"].is_string());
+}
