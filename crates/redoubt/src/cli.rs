@@ -217,7 +217,7 @@ pub struct Doctor {
 /// Options of `report`.
 #[derive(Args)]
 #[command(after_help = "RUN is a record's path, the beginning of its name, or `last`.\n\nExamples:\n  \
-    redoubt report last\n  redoubt report old.redoubt new.redoubt --html both.html\n  redoubt report last --csv tables/")]
+    redoubt report last\n  redoubt report old.redoubt new.redoubt --html both.html\n  redoubt report last --csv tables/\n  redoubt report last --awr awrrpt_1_1201_1202.txt\n  redoubt report last --hit-ratio 0.99 --commits-per-tx 2")]
 pub struct Report {
     /// The runs; none: list them.
     pub runs: Vec<String>,
@@ -230,6 +230,21 @@ pub struct Report {
     /// Write every table of the record as CSV into this directory (one run).
     #[arg(long, value_name = "DIR", conflicts_with = "format")]
     pub csv: Option<PathBuf>,
+    /// Weigh a comparison for this share of reads among your database's block accesses, 0 to 1.
+    #[arg(long)]
+    pub read_share: Option<f64>,
+    /// Weigh it for this buffer cache hit ratio, 0 to 1.
+    #[arg(long)]
+    pub hit_ratio: Option<f64>,
+    /// Weigh it for so many commits in a transaction.
+    #[arg(long, value_name = "NUMBER")]
+    pub commits_per_tx: Option<f64>,
+    /// Weigh it for the mix of an AWR report (text or HTML), or of a table `metric,value per second`.
+    #[arg(long, value_name = "FILE")]
+    pub awr: Option<PathBuf>,
+    /// Weigh it for the mix of a run: redoubt run order-entry, then redoubt report COMPARISON --mix-from last.
+    #[arg(long, value_name = "RUN", conflicts_with = "awr")]
+    pub mix_from: Option<String>,
 }
 
 /// What `report` prints.

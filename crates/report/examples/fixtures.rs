@@ -49,7 +49,7 @@ fn main() {
         data_bytes: 2 << 30,
         file_system: "xfs",
         target: "/new",
-        lie: false,
+        ..Calibration::default()
     };
     write("side", &[calibrate("old", Calibration::default()), calibrate("new", new)]);
     use support::run::Story as Run;

@@ -15,6 +15,7 @@ mod text;
 mod words;
 
 use model::Model;
+pub use model::given::Given;
 use record::Reader;
 
 /// Why no report could be made.
@@ -24,12 +25,15 @@ pub enum ReportError {
     Record(record::RecordError),
     /// No record was given.
     Nothing,
+    /// No mix could be taken from what was given; the sentence says why.
+    Mix(String),
 }
 
 impl std::fmt::Display for ReportError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Record(error) => write!(f, "{error}"),
+            Self::Mix(why) => write!(f, "{why}"),
             Self::Nothing => {
                 write!(f, "no run was given; name one, or `last` for the newest: redoubt report last")
             }
@@ -41,7 +45,7 @@ impl std::error::Error for ReportError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Record(error) => Some(error),
-            Self::Nothing => None,
+            Self::Nothing | Self::Mix(_) => None,
         }
     }
 }
@@ -131,8 +135,7 @@ pub const COLUMNS: &[&str] = &[
 /// # Errors
 /// [`ReportError::Record`] when a record cannot be read, [`ReportError::Nothing`] for an empty slice.
 pub fn terminal(records: &[Reader], width: usize, color: bool) -> Result<String, ReportError> {
-    let models = read(records)?;
-    Ok(text::report(&models, width.clamp(60, 160), color))
+    Ok(Reports::read(records, None)?.terminal(width, color))
 }
 
 /// The report as one self-contained HTML page: no network, no script that it needs, light, dark and on paper.
@@ -140,7 +143,7 @@ pub fn terminal(records: &[Reader], width: usize, color: bool) -> Result<String,
 /// # Errors
 /// As [`terminal`].
 pub fn html(records: &[Reader]) -> Result<String, ReportError> {
-    Ok(page::report(&read(records)?))
+    Ok(Reports::read(records, None)?.html())
 }
 
 /// The report for programs: the same model as JSON. `docs/results.md` explains the fields.
@@ -148,12 +151,36 @@ pub fn html(records: &[Reader]) -> Result<String, ReportError> {
 /// # Errors
 /// As [`terminal`].
 pub fn json(records: &[Reader]) -> Result<String, ReportError> {
-    Ok(json::report(&read(records)?))
+    Ok(Reports::read(records, None)?.json())
 }
 
-fn read(records: &[Reader]) -> Result<Vec<Model>, ReportError> {
-    if records.is_empty() {
-        return Err(ReportError::Nothing);
+/// What a report is made of, read once: with the user's own mix in place of what the runs were given.
+pub struct Reports(Vec<Model>);
+
+impl Reports {
+    /// Reads `records`.
+    ///
+    /// # Errors
+    /// As [`terminal`].
+    pub fn read(records: &[Reader], given: Option<&Given>) -> Result<Self, ReportError> {
+        if records.is_empty() {
+            return Err(ReportError::Nothing);
+        }
+        records.iter().map(|reader| Model::read_with(reader, given)).collect::<Result<_, _>>().map(Self)
     }
-    records.iter().map(Model::read).collect()
+
+    /// As [`terminal`].
+    pub fn terminal(&self, width: usize, color: bool) -> String {
+        text::report(&self.0, width.clamp(60, 160), color)
+    }
+
+    /// As [`html`].
+    pub fn html(&self) -> String {
+        page::report(&self.0)
+    }
+
+    /// As [`json`].
+    pub fn json(&self) -> String {
+        json::report(&self.0)
+    }
 }

@@ -75,8 +75,12 @@ fn the_one_move_that_pays_is_named_with_its_share_and_its_reason() {
 }
 
 #[test]
-fn unsteadiness_stands_beside_the_mean() {
+fn unsteadiness_stands_beside_the_mean_and_the_bottleneck_is_named() {
     let model = model(&Story { case: "async", ..Story::default() });
+    let more = plain(&model.answer.more.join(" "));
+    let said = "sessions spend most of their time in log file sync under throttled:hdd-7200 directio and here directio \
+                and in db file sequential read under";
+    assert!(more.contains(said), "{more}");
     let comparison = model.comparison.expect("comparison");
     let cv = comparison.workloads[0].cells[0].unsteadiness.expect("slices");
     assert!((0.02..0.1).contains(&cv), "made up with 5 %: {cv}");

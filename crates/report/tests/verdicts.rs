@@ -6,8 +6,9 @@ use record::json::{self, Value};
 use record::{CheckRow, Reader, Writer};
 use report::model::Model;
 use report::model::mix::Pays;
+use report::{Given, Reports};
 use stats::verdict::Verdict;
-use support::{calibration, comparison};
+use support::{calibration, comparison, run};
 
 fn model(reader: &Reader) -> Model {
     Model::read(reader).expect("model")
@@ -168,16 +169,61 @@ fn runs_that_are_not_alike_are_warned_of_and_get_no_verdict_word() {
         data_bytes: (1 << 30) + (4 << 20),
         file_system: "xfs",
         target: "/new",
-        lie: false,
+        ..calibration::Story::default()
     };
     let new = calibration::record(directory.path(), "new", &story);
     let side: Value = json::from_str(&report::json(&[old, new]).expect("json")).expect("parses");
-    let warnings = side["warnings"].to_string();
-    assert!(warnings.contains("differs in size") && warnings.contains("kind of target"), "{warnings}");
+    let (warnings, refusals) = (side["warnings"].to_string(), side["refusals"].to_string());
+    assert!(
+        refusals.contains("differs in size") && warnings.contains("kind of target"),
+        "{warnings}{refusals}"
+    );
+    let max = &side["figures"].as_array().expect("figures")[1];
+    assert!(
+        max["ratios_to_first"][1].is_null() && max["values"][1]["value"].is_number(),
+        "shown, not ranked: {max}"
+    );
+    assert!(
+        side["headline"].to_string().contains("cannot be ranked: the data differs in size"),
+        "{}",
+        side["headline"]
+    );
+}
+
+#[test]
+fn alike_runs_get_a_ratio_and_the_differences_of_their_machines() {
+    let directory = tempfile::tempdir().expect("directory");
+    let old = calibration::record(directory.path(), "old", &calibration::Story::default());
+    let story =
+        calibration::Story { seed: 3, speed: 2.0, file_system: "xfs", ..calibration::Story::default() };
+    let new = calibration::record(directory.path(), "new", &story);
+    let side: Value = json::from_str(&report::json(&[old, new]).expect("json")).expect("parses");
     let max = &side["figures"].as_array().expect("figures")[1];
     let ratio = max["ratios_to_first"][1]["value"].as_f64().expect("ratio");
     assert!((ratio - 2.0).abs() < 0.01, "{max}");
     assert!(!side["headline"].to_string().contains("better"), "{}", side["headline"]);
+    assert_eq!(side["differences"][0]["fact"], "filesystem type");
+    assert!(side["over_sessions"].is_null(), "one session each");
+}
+
+#[test]
+fn three_runs_of_two_kernels_are_compared_over_sessions() {
+    let directory = tempfile::tempdir().expect("directory");
+    let run = |name: &str, seed, speed, kernel| {
+        let story = calibration::Story { seed, speed, kernel, ..calibration::Story::default() };
+        calibration::record(directory.path(), name, &story)
+    };
+    let runs: Vec<_> = (0..6u32)
+        .map(|i| {
+            let (speed, kernel) = if i < 3 { (1.0, "6.1.0") } else { (1.2, "6.12.0") };
+            run(&format!("run-{i}"), u64::from(i) + 1, speed * (1.0 + 0.01 * f64::from(i % 3)), kernel)
+        })
+        .collect();
+    let side: Value = json::from_str(&report::json(&runs).expect("json")).expect("parses");
+    let ratio = &side["over_sessions"][0]["ratio"];
+    let (low, high) = (ratio["low"].as_f64().expect("low"), ratio["high"].as_f64().expect("high"));
+    assert!(low < 1.2 && 1.2 < high && low > 1.1 && high < 1.3, "{ratio}");
+    assert!(side["headline"].to_string().contains("over sessions"), "{}", side["headline"]);
 }
 
 #[test]
@@ -197,4 +243,58 @@ fn json_carries_what_the_page_says() {
     assert!(
         value["doubts"]["notes"].as_array().is_some_and(|notes| notes.iter().any(|n| n["check"] == "X1"))
     );
+}
+
+#[test]
+fn a_finished_comparison_is_weighed_again_for_another_mix() {
+    let directory = tempfile::tempdir().expect("directory");
+    let reader = [comparison::record(directory.path(), "run", &comparison::Story::default())];
+    let given = Given::typed(Some(0.5), Some(0.99), Some(2.0)).expect("in range");
+    let text = Reports::read(&reader, Some(&given)).expect("report").json();
+    let mix = &json::from_str::<Value>(&text).expect("parses")["comparison"]["mix"];
+    assert_eq!(mix["inputs"]["hit_ratio"], 0.99);
+    assert_eq!(mix["inputs"]["read_share"], 0.5);
+    assert_eq!(mix["inputs"]["commits_per_transaction"], 2.0);
+    assert_eq!(mix["inputs"]["gets_per_transaction"], 40.0, "what nobody said is assumed");
+}
+
+/// Direct modes read colder blocks faster; nothing else tells them apart where nothing misses.
+#[test]
+fn the_map_says_who_wins_where_and_where_nobody_does() {
+    let directory = tempfile::tempdir().expect("directory");
+    let story = comparison::Story { noise: 0.004, ..comparison::Story::default() };
+    let reader = [comparison::record(directory.path(), "run", &story)];
+    let text = report::json(&reader).expect("json");
+    let map = json::from_str::<Value>(&text).expect("parses")["comparison"]["mix"]["who_wins_where"].clone();
+    let (hits, reads) =
+        (map["hit_ratios"].as_array().expect("hits"), map["read_shares"].as_array().expect("reads"));
+    assert_eq!((hits.len(), reads.len()), (18, 11));
+    let last = hits.len() - 1;
+    let verdict = |row: usize, column: usize| map["cells"][row][column]["verdict"].to_string();
+    // Reads alone: three direct modes are within the margin of each other, and nobody else is.
+    let best = map["cells"][10][0]["configurations"].to_string();
+    assert!(
+        verdict(10, 0) != "\"unknown\"" && best.contains("concurrent") && !best.contains("none"),
+        "{best}"
+    );
+    // All changes: whoever brings many writers into one file at once.
+    let writer = map["cells"][0][0]["configurations"].to_string();
+    assert!(writer.contains("concurrent") && !writer.contains("directio"), "{writer}");
+    assert!(verdict(10, last) != "\"wins\"", "with no misses there is nothing to win: {}", verdict(10, last));
+    let along = map["by_hit_ratio"].as_array().expect("stretches");
+    assert!(along.first().is_some_and(|s| s["from"] == 0.0), "it begins with no hits: {along:?}");
+}
+
+#[test]
+fn a_mix_is_taken_from_a_run_and_from_nothing_it_is_refused() {
+    let directory = tempfile::tempdir().expect("directory");
+    let run =
+        run::record(directory.path(), "run", &run::Story { case: "order-entry", ..run::Story::default() });
+    let given = Given::of_run(&run).expect("a run tells its reads and commits");
+    assert!(given.get("gets_per_transaction").is_some_and(|g| g > 0.1), "{given:?}");
+    assert!(given.get("hit_ratio").is_some_and(|h| (0.0..=1.0).contains(&h)), "{given:?}");
+    assert!(given.said[0].contains("logical reads"), "{given:?}");
+    let calibration = calibration::record(directory.path(), "calibration", &calibration::Story::default());
+    let why = Given::of_run(&calibration).expect_err("no counters").to_string();
+    assert!(why.contains("logical reads"), "{why}");
 }

@@ -152,6 +152,25 @@ pub fn t_p(d: &[f64]) -> f64 {
     crate::special::t_two_sided(mean / error.max(f64::MIN_POSITIVE), (d.len() - 1) as f64)
 }
 
+/// The ratio `new / old` of values that are not paired: Welch's interval on the log scale.
+///
+/// `old`, `new`: one value per block of one session each, or one per session, which is what a claim about two machines takes. Degrees of
+/// freedom by Satterthwaite; `n` is the smaller count. Source: Welch 1947, Biometrika 34.
+///
+/// # Errors
+/// [`TooFew`] below two values on a side, or when one is not positive.
+pub fn unpaired(old: &[f64], new: &[f64], level: f64) -> Result<Interval, TooFew> {
+    let (old, new) = (logs(old)?, logs(new)?);
+    let part = |values: &[f64]| sample::variance(values) / values.len() as f64;
+    let (a, b) = (part(&old), part(&new));
+    let spread = a * a / (old.len() - 1) as f64 + b * b / (new.len() - 1) as f64;
+    let df = if spread > 0.0 { (a + b).powi(2) / spread } else { (old.len() + new.len() - 2) as f64 };
+    let mean = sample::mean(&new) - sample::mean(&old);
+    let half = t_quantile(0.5 + level / 2.0, df.max(1.0)) * (a + b).sqrt();
+    let n = old.len().min(new.len());
+    Ok(Interval { value: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp(), level, n })
+}
+
 /// Unpaired ratio of two means with the interval of Fieller, for imported results that have no blocks (section 4.1).
 ///
 /// `a`, `b`: means; `a_error`, `b_error`: their standard errors; `df`: degrees of freedom. `None` when `b` is not clear of

@@ -5,8 +5,10 @@
 //! that a faster log is worth nothing while the read device is saturated.
 
 mod network;
+mod winner;
 
 pub use network::{Station, bottleneck, network_throughput};
+pub use winner::{Winner, winner};
 
 /// The buffer hit ratio below which B pays at least `delta` (0.03: 3 %) more transactions than A for one session.
 ///

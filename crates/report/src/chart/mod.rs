@@ -10,6 +10,7 @@ mod scale;
 pub mod strips;
 mod svg;
 pub mod timeline;
+pub mod winners;
 
 pub use scale::{Scale, extent};
 pub use svg::{Anchor, Svg, escape};

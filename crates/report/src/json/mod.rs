@@ -9,9 +9,11 @@ use crate::model::doubts::{Doubts, Marks};
 use crate::model::mix::Pays;
 use crate::model::side::{Side, letter};
 use crate::model::weighted::Mix;
+use crate::model::winners::Stretch;
 use crate::model::{Figure, Model, sentence};
 use record::json::{Value, json};
 use stats::interval::Interval;
+use stats::mix::Winner;
 
 /// One object for one run; for several, the runs and what lies between them.
 pub fn report(models: &[Model]) -> String {
@@ -21,7 +23,11 @@ pub fn report(models: &[Model]) -> String {
             let side = Side::of(several);
             json!({
                 "headline": side.headline,
+                "refusals": side.refusals,
                 "warnings": side.warnings,
+                "differences": side.facts.iter().map(|f| json!({ "fact": f.name, "values": f.values })).collect::<Vec<_>>(),
+                "over_sessions": side.sessions.as_ref().map(|s| s.ratios.iter().map(|(label, r)| json!({ "figure": label,
+                    "ratio": interval(r) })).collect::<Vec<_>>()),
                 "caveat": side.caveat,
                 "figures": side.rows.iter().map(|row| json!({
                     "key": row.key, "label": row.label, "unit": row.unit,
@@ -185,6 +191,21 @@ fn mix(c: &Comparison, m: &Mix) -> Value {
     value["page_cache_break_even"] = json!(m.page_cache_break_even);
     value["curve"] =
         m.curve.iter().map(|(h, i)| json!([h, number(i.value), number(i.low), number(i.high)])).collect();
+    let winner = |winner: &Winner| {
+        let (word, who) = match winner {
+            Winner::One(i) => ("wins", vec![*i]),
+            Winner::Same(all) => ("same", all.clone()),
+            Winner::Unknown(all) => ("unknown", all.clone()),
+        };
+        json!({ "verdict": word, "configurations": who.iter().map(|i| c.configurations[*i].name.clone()).collect::<Vec<_>>() })
+    };
+    let stretch = |s: &Stretch| json!({ "from": s.from, "to": s.to, "winner": winner(&s.winner) });
+    value["who_wins_where"] = json!({
+        "hit_ratios": m.map.hits, "read_shares": m.map.reads,
+        "cells": m.map.cells.iter().map(|row| row.iter().map(|w| w.as_ref().map(winner)).collect::<Vec<_>>()).collect::<Vec<_>>(),
+        "by_hit_ratio": m.map.by_hit.iter().map(stretch).collect::<Vec<_>>(),
+        "by_read_share": m.map.by_read.iter().map(stretch).collect::<Vec<_>>(),
+    });
     value["sensitivity"] = m
         .sensitivity
         .iter()

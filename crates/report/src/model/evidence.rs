@@ -1,5 +1,6 @@
 //! Everything that a record holds, read once. The only file here that asks a [`Reader`].
 
+use super::given::Given;
 use crate::ReportError;
 use record::json::Value;
 use record::{
@@ -61,6 +62,8 @@ pub struct Evidence {
     pub buffers: Vec<BufferStateRow>,
     /// The redo log.
     pub redo: Vec<RedoStateRow>,
+    /// The user's own mix, where one was given with the report.
+    pub given: Option<Given>,
 }
 
 impl Evidence {
@@ -104,6 +107,7 @@ impl Evidence {
             ticks: of_visits(reader, &sampled)?,
             buffers: of_visits(reader, &sampled)?,
             redo: of_visits(reader, &sampled)?,
+            given: None,
         })
     }
 

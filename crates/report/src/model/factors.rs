@@ -40,15 +40,33 @@ pub struct Effects {
 /// Factors with more than one level, in the order in which configurations name them.
 pub fn varied(evidence: &Evidence) -> Vec<Varied> {
     let mut all: Vec<Varied> = Vec::new();
-    for (factor, level, _) in evidence.configurations.iter().flat_map(|(_, c)| &c.levels) {
-        match all.iter_mut().find(|v| v.name == *factor) {
-            Some(known) if known.levels.contains(level) => {}
-            Some(known) => known.levels.push(level.clone()),
-            None => all.push(Varied { name: factor.clone(), levels: vec![level.clone()] }),
+    for (_, configuration) in &evidence.configurations {
+        let levels: Vec<(String, String)> =
+            configuration.levels.iter().map(|(factor, level, _)| (factor.clone(), level.clone())).collect();
+        for (factor, level) in with_api(&levels) {
+            match all.iter_mut().find(|v| v.name == factor) {
+                Some(known) if known.levels.contains(&level) => {}
+                Some(known) => known.levels.push(level),
+                None => all.push(Varied { name: factor, levels: vec![level] }),
+            }
         }
     }
     all.retain(|v| v.levels.len() > 1);
     all
+}
+
+/// I/O mode and API are one factor here: a blocking mode has no API, so the two are never crossed.
+fn with_api(levels: &[(String, String)]) -> Vec<(String, String)> {
+    let api = levels.iter().find(|(factor, _)| factor == "api").map(|(_, level)| level.as_str());
+    let mode = levels.iter().any(|(factor, _)| factor == "io");
+    levels
+        .iter()
+        .filter(|(factor, _)| !(mode && factor == "api"))
+        .map(|(factor, level)| match api {
+            Some(api) if factor == "io" && api != "threads" => (factor.clone(), format!("{level} {api}")),
+            _ => (factor.clone(), level.clone()),
+        })
+        .collect()
 }
 
 /// Rows of what was proven for the configuration, the same value of all visits in one row.
@@ -72,8 +90,8 @@ pub fn proofs(evidence: &Evidence, id: i64, name: &str) -> Vec<Proof> {
 
 impl Configuration {
     /// Its level of a factor.
-    pub fn level(&self, factor: &str) -> Option<&str> {
-        self.levels.iter().find(|(f, _)| f == factor).map(|(_, level)| level.as_str())
+    pub fn level(&self, factor: &str) -> Option<String> {
+        with_api(&self.levels).into_iter().find(|(f, _)| f == factor).map(|(_, level)| level)
     }
 }
 
@@ -86,7 +104,7 @@ impl Comparison {
     /// Index of each varied factor's level in each configuration; a factor that a configuration does not name is at its first.
     pub fn points(&self) -> Vec<Vec<usize>> {
         let place = |c: &Configuration, f: &Varied| {
-            c.level(&f.name).and_then(|level| f.levels.iter().position(|l| l == level)).unwrap_or(0)
+            c.level(&f.name).and_then(|level| f.levels.iter().position(|l| *l == level)).unwrap_or(0)
         };
         self.configurations.iter().map(|c| self.factors.iter().map(|f| place(c, f)).collect()).collect()
     }

@@ -10,6 +10,7 @@ pub mod database;
 pub mod doubts;
 pub mod evidence;
 pub mod factors;
+pub mod given;
 pub mod mix;
 pub mod placement;
 pub mod ranked;
@@ -18,6 +19,7 @@ pub mod shape;
 pub mod side;
 pub mod timeline;
 pub mod weighted;
+pub mod winners;
 
 use crate::ReportError;
 use crate::words;
@@ -26,6 +28,7 @@ use curve::Curve;
 use database::Database;
 use doubts::{Doubts, Marks};
 use evidence::Evidence;
+use given::Given;
 use record::json::Value;
 use record::{CheckRow, FactRow, Reader};
 use sentence::Answer;
@@ -143,7 +146,16 @@ impl Model {
     /// # Errors
     /// [`ReportError::Record`] when it cannot be read.
     pub fn read(reader: &Reader) -> Result<Self, ReportError> {
-        Ok(Self::of(&Evidence::read(reader)?))
+        Self::read_with(reader, None)
+    }
+
+    /// The same with the user's own mix in place of the one that the run was given.
+    ///
+    /// # Errors
+    /// As [`Model::read`].
+    pub fn read_with(reader: &Reader, given: Option<&Given>) -> Result<Self, ReportError> {
+        let evidence = Evidence { given: given.cloned(), ..Evidence::read(reader)? };
+        Ok(Self::of(&evidence))
     }
 
     /// Computes everything from the rows of a record.

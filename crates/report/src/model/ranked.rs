@@ -8,10 +8,18 @@ use stats::verdict::{Decision, Verdict};
 
 /// Groups that are told one by one; what is behind them is counted.
 const GROUPS_MAX: usize = 6;
+/// Effects of factors that are said at the head of a report; all stand in their own section.
+const EFFECTS_MAX: usize = 4;
+/// Steadiness is worth a sentence when the least steady has so many times the variation of the steadiest, and at least so much.
+const UNSTEADY_RATIO: f64 = 2.0;
+const UNSTEADY_MIN: f64 = 0.1;
 
 /// The answer of a comparison of general configurations.
 pub fn answer(comparison: &Comparison) -> Option<Answer> {
-    let mut told = comparison.workloads.iter().filter(|w| w.headline && w.ranking.is_some());
+    let ranked = comparison.workloads.iter().filter(|w| w.headline && w.ranking.is_some());
+    // Where files lie is a question of its own; all else is answered for the mix first.
+    let mix = comparison.mix.as_ref().ok().map(|mix| &mix.workload).filter(|w| w.ranking.is_some());
+    let mut told = mix.filter(|_| comparison.placements.is_empty()).into_iter().chain(ranked);
     let first = told.next()?;
     let sentence = |w: &Workload| format!("{}: {}.", words::capital(&w.title), of(comparison, w));
     let mut moves =
@@ -21,7 +29,16 @@ pub fn answer(comparison: &Comparison) -> Option<Answer> {
         let rest = [first].into_iter().chain(told).map(sentence);
         return Some(Answer { headline, more: moves.chain(rest).collect() });
     }
-    let more = effects(comparison, first).into_iter().chain(told.map(sentence)).collect();
+    let rest: Vec<&Workload> = told.collect();
+    let effects = [first].into_iter().chain(rest.iter().copied()).find_map(|w| {
+        let said = effects(comparison, w);
+        (!said.is_empty()).then_some(said)
+    });
+    let effects = effects.into_iter().flatten().take(EFFECTS_MAX);
+    let measured = [first].into_iter().chain(rest.iter().copied()).find(|w| w.name != "mix")?;
+    let asides = [bottlenecks(comparison, measured), steadiness(comparison, measured)];
+    let sentences = rest.into_iter().map(sentence);
+    let more = effects.chain(sentences).chain(asides.into_iter().flatten()).collect();
     Some(Answer { headline: sentence(first), more })
 }
 
@@ -90,6 +107,45 @@ fn behind(comparison: &Comparison, workload: &Workload, group: &Group) -> String
 fn hundredths(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 9.95 { format!("{percent:.0}") } else { format!("{percent:.1}") }
+}
+
+/// Where the bottleneck is: what users' sessions wait for most, where it is not the same under all configurations.
+pub fn bottlenecks(comparison: &Comparison, workload: &Workload) -> Option<String> {
+    let mut by_event: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (index, cell) in workload.cells.iter().enumerate() {
+        let Some(top) = cell.spent.as_ref().and_then(|spent| spent.top()) else { continue };
+        match by_event.iter_mut().find(|(event, _)| *event == top.name) {
+            Some((_, configurations)) => configurations.push(index),
+            None => by_event.push((&top.name, vec![index])),
+        }
+    }
+    if by_event.len() < 2 {
+        return None;
+    }
+    let one = |(event, configurations): &(&str, Vec<usize>)| match *event {
+        "CPU" => format!("on CPU under {}", names(comparison, configurations)),
+        event => format!("in {event} under {}", names(comparison, configurations)),
+    };
+    let all: Vec<String> = by_event.iter().map(one).collect();
+    Some(format!("In {}, sessions spend most of their time {}.", workload.title, words::list(&all)))
+}
+
+/// The steadiest and the least steady, where they are clearly not alike.
+pub fn steadiness(comparison: &Comparison, workload: &Workload) -> Option<String> {
+    let all = workload.cells.iter().enumerate().filter_map(|(i, cell)| Some((i, cell.unsteadiness?)));
+    let mut all: Vec<(usize, f64)> = all.collect();
+    all.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let (steady, unsteady) = (all.first()?, all.last()?);
+    (unsteady.1 > UNSTEADY_RATIO * steady.1 && unsteady.1 > UNSTEADY_MIN).then(|| {
+        format!(
+            "{} goes steadiest under {} ({} from slice to slice), least steadily under {} ({}).",
+            words::capital(&workload.title),
+            comparison.said(steady.0),
+            words::percent(steady.1),
+            comparison.said(unsteady.0),
+            words::percent(unsteady.1)
+        )
+    })
 }
 
 /// What the factors do to a workload: an effect that depends on another factor is told where it is.

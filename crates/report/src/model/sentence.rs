@@ -62,8 +62,7 @@ fn of_comparison(comparison: &Comparison) -> Answer {
     if comparison.general()
         && let Some(answer) = super::ranked::answer(comparison)
     {
-        let mix = comparison.mix.as_ref().ok().map(|mix| of_mix(comparison, mix).headline);
-        return Answer { more: answer.more.into_iter().chain(mix).collect(), ..answer };
+        return answer;
     }
     match &comparison.mix {
         Ok(mix) => of_mix(comparison, mix),

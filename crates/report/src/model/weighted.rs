@@ -7,6 +7,7 @@ use super::compare::{Cell, Comparison, Workload, common_blocks};
 use super::doubts::Marks;
 use super::evidence::Evidence;
 use super::mix::{Curve, Inputs, Measured, Part, Pays, hits, where_it_pays};
+use super::winners::WinnersMap;
 use crate::words;
 use record::json::Value;
 use stats::interval::{self, Interval};
@@ -53,6 +54,8 @@ pub struct Mix {
     pub sensitivity: Vec<Sensitivity>,
     /// Margin that pays, 0.03.
     pub delta: f64,
+    /// Who wins where.
+    pub map: WinnersMap,
 }
 
 /// An input moved by a tenth down and up.
@@ -117,7 +120,14 @@ pub fn mix(evidence: &Evidence, comparison: &Comparison) -> Result<Mix, String> 
             (i, grid.iter().map(|h| (*h, pair.ratio(&inputs.at(*h)))).collect())
         })
         .collect();
+    let field: Vec<BTreeMap<u32, Measured>> = per_block
+        .iter()
+        .zip(&workload.cells)
+        .map(|(row, cell)| if cell.not_compared.is_none() { row.clone() } else { BTreeMap::new() })
+        .collect();
+    let blocks = field.iter().map(BTreeMap::len).max().unwrap_or(0);
     Ok(Mix {
+        map: WinnersMap::of(&inputs, &field, HIT_MAX, &comparison.rule.rule(blocks)),
         pays: cross(&|i| i.value),
         pays_range: (cross(&|i| i.low), cross(&|i| i.high)),
         pays_by_hand: where_it_pays(&by_hand, threshold, inputs.hit_ratio),
@@ -153,14 +163,18 @@ fn leader(workload: &Workload, baseline: usize) -> Option<usize> {
 /// Inputs from the plan, or from the event `mix`; what neither says is assumed, and said to be.
 fn inputs(evidence: &Evidence, comparison: &Comparison) -> Result<(Inputs, Vec<String>), String> {
     let event = evidence.event("mix").unwrap_or(&Value::Null);
-    let given = |key: &str| event[key].as_f64().or_else(|| evidence.plan["mix"][key].as_f64());
+    let own = evidence.given.as_ref();
+    let given = |key: &str| {
+        let own = own.and_then(|given| given.get(key));
+        own.or_else(|| event[key].as_f64()).or_else(|| evidence.plan["mix"][key].as_f64())
+    };
     let share = |key: &str| given(key).filter(|v| (0.0..=1.0).contains(v));
     let (Some(read_share), Some(hit_ratio)) = (share("read_share"), share("hit_ratio")) else {
         return Err(
             "no mix was given with this run; type --read-share and --hit-ratio with the next one".into()
         );
     };
-    let mut assumptions = Vec::new();
+    let mut assumptions = own.map_or_else(Vec::new, |given| given.said.clone());
     let mut or = |key: &str, otherwise: f64, words: &str| {
         given(key).filter(|v| *v >= 0.0 && v.is_finite()).unwrap_or_else(|| {
             assumptions.push(words.to_owned());

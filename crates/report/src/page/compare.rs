@@ -3,12 +3,14 @@
 use super::{marks, numbers};
 use crate::chart::break_even::BreakEvenChart;
 use crate::chart::cell::{self, Latency};
+use crate::chart::winners::{Field, WinnersChart};
 use crate::chart::{Scale, escape, extent};
 use crate::model::compare::{Cell, Comparison, Workload};
 use crate::model::mix::Pays;
 use crate::model::sentence;
 use crate::model::weighted::Mix;
 use crate::words;
+use stats::mix::Winner;
 use stats::verdict::Verdict;
 
 /// Widest ratio that an axis shows; beyond it an arrow stands.
@@ -290,7 +292,7 @@ fn mix_section(comparison: &Comparison, mix: &Mix) -> String {
     format!(
         "<section class=\"panel\" id=\"w-mix\">\n<h2>Your mix</h2>\n<p class=\"say\">{}.</p>\n{table}</section>\n{}",
         super::sentence(&words::capital(&sentence::of_workload(comparison, workload))),
-        break_even(comparison, mix)
+        break_even(comparison, mix) + &winners(comparison, mix)
     )
 }
 
@@ -318,6 +320,38 @@ fn break_even(comparison: &Comparison, mix: &Mix) -> String {
         chart.draw(),
         assumptions(comparison, mix),
         sensitivity(mix)
+    )
+}
+
+/// The map of who wins where, and the winners along the user's own lines.
+fn winners(comparison: &Comparison, mix: &Mix) -> String {
+    let map = &mix.map;
+    // Letters go to those that win somewhere, in the order of the configurations.
+    let fields = || map.cells.iter().flatten();
+    let letters: Vec<usize> = (0..comparison.configurations.len())
+        .filter(|i| fields().any(|field| *field == Some(Winner::One(*i))))
+        .collect();
+    let field = |winner: &Option<Winner>| match winner {
+        Some(Winner::One(i)) => letters.iter().position(|l| l == i).map_or(Field::Nothing, Field::One),
+        Some(Winner::Same(_)) => Field::Same,
+        Some(Winner::Unknown(_)) => Field::Unknown,
+        None => Field::Nothing,
+    };
+    let said = map.sentences(comparison, &mix.inputs);
+    let chart = WinnersChart {
+        hits: &map.hits,
+        reads: &map.reads,
+        fields: map.cells.iter().map(|row| row.iter().map(field).collect()).collect(),
+        names: letters.iter().map(|i| comparison.configurations[*i].name.as_str()).collect(),
+        you: (mix.inputs.hit_ratio, mix.inputs.read_share),
+        description: said.join(" "),
+    };
+    let said: String =
+        said.iter().map(|s| format!("<p class=\"say\">{}</p>\n", super::sentence(s))).collect();
+    format!(
+        "<section class=\"panel\" id=\"winners\">\n<h3>Who wins where <small>by hit ratio and share of reads, everything else as in your \
+         mix</small></h3>\n{said}<figure><div class=\"scroll\">{}</div></figure>\n</section>\n",
+        chart.draw()
     )
 }
 

@@ -148,7 +148,7 @@ fn bars(comparison: &Comparison, workload: &Workload) -> String {
         ),
         id = anchor(workload),
         title = escape(&title),
-        say = super::sentence(&words::capital(&said::of(comparison, workload))),
+        say = super::sentence(&said::of(comparison, workload)),
         metric = escape(words::unit(&workload.metric)),
         axis = cell::axis(&scale, ranked::WIDTH, 5, words::short),
         rows = rows,

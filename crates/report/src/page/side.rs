@@ -31,12 +31,19 @@ pub(super) fn report(models: &[Model]) -> String {
         })
         .collect();
     body.push_str(&format!("<ul class=\"lead\">\n{runs}</ul>\n"));
+    let refused: String =
+        side.refusals.iter().map(|r| format!("<li><b>Not ranked.</b> {}</li>\n", escape(r))).collect();
+    if !refused.is_empty() {
+        body.push_str(&format!("<ul class=\"warnings\">\n{refused}</ul>\n"));
+    }
     let warnings: String = side.warnings.iter().map(|w| format!("<li>{}</li>\n", escape(w))).collect();
     if !warnings.is_empty() {
         body.push_str(&format!("<ul class=\"warnings\">\n{warnings}</ul>\n"));
     }
     body.push_str(&format!("<p class=\"note\">{}</p>\n", escape(&side.caveat)));
     body.push_str(&table(&side, models.len()));
+    body.push_str(&sessions(&side));
+    body.push_str(&facts(&side, models.len()));
     for (index, model) in models.iter().enumerate() {
         body.push_str(&format!(
             "<section>\n<h2>{}: {}</h2>\n<p class=\"say big\">{}</p>\n{}</section>\n",
@@ -67,6 +74,56 @@ pub(super) fn report(models: &[Model]) -> String {
     }
     body.push_str("</main>\n");
     document("Runs side by side", &body)
+}
+
+/// Ratios over sessions, where two machines have enough of them.
+fn sessions(side: &Side) -> String {
+    let Some(sessions) = &side.sessions else { return String::new() };
+    let letters =
+        |runs: &[usize]| words::list(&runs.iter().map(|i| letter(*i).to_string()).collect::<Vec<_>>());
+    let rows: String = sessions
+        .ratios
+        .iter()
+        .map(|(label, r)| {
+            format!(
+                "<tr><th scope=\"row\">{}</th><td class=\"text\">{} {}</td></tr>\n",
+                escape(label),
+                words::ratio(r.value),
+                words::ratio_interval(r.low, r.high)
+            )
+        })
+        .collect();
+    format!(
+        "<section id=\"sessions\">\n<h2>Over sessions</h2>\n<p class=\"note\">Runs {} to runs {}: the run is the unit, so the hours between \
+         them are in the interval.</p>\n<table style=\"width:auto\">\n<tbody>\n{rows}</tbody></table>\n</section>\n",
+        letters(&sessions.runs.1),
+        letters(&sessions.runs.0)
+    )
+}
+
+/// What is not the same of the machines.
+fn facts(side: &Side, runs: usize) -> String {
+    if side.facts.is_empty() {
+        return String::new();
+    }
+    let heads: String =
+        (0..runs).map(|i| format!("<th class=\"text\" scope=\"col\">{}</th>", letter(i))).collect();
+    let rows: String = side
+        .facts
+        .iter()
+        .map(|fact| {
+            let cells: String = fact
+                .values
+                .iter()
+                .map(|v| format!("<td class=\"text\">{}</td>", escape(v.as_deref().unwrap_or("unknown"))))
+                .collect();
+            format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(&fact.name))
+        })
+        .collect();
+    format!(
+        "<section id=\"differences\">\n<h2>Differences of the machines</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th></th>{heads}</tr></thead>\n\
+         <tbody>\n{rows}</tbody></table></div>\n</section>\n"
+    )
 }
 
 fn table(side: &Side, runs: usize) -> String {

@@ -157,6 +157,9 @@ fn break_even(page: Page, comparison: &Comparison, mix: &Mix) -> String {
             2,
         ));
     }
+    for sentence in mix.map.sentences(comparison, &mix.inputs) {
+        out.push_str(&super::style::fold(&sentence, page.width, "", 2));
+    }
     if let Some(strongest) = mix.sensitivity.first() {
         out.push_str(&page.dim_fold(&flip(mix, strongest.input), "", 2));
     }

@@ -67,7 +67,7 @@ fn bars(page: Page, comparison: &Comparison, workload: &Workload) -> String {
     let Some(ranking) = &workload.ranking else { return String::new() };
     let title = if workload.name == "mix" { "Your mix".into() } else { words::capital(&workload.title) };
     let mut out = page.title(&format!("{title}, ranked"));
-    let say = format!("{}.", words::capital(&said::of(comparison, workload)));
+    let say = format!("{}.", said::of(comparison, workload));
     out.push_str(&fold(&say, page.width, "", 0));
     let names = names(comparison);
     let drawn = page.width.saturating_sub(3 + names + 1 + LEVEL + 2 + 22 + 2 + 6).clamp(8, 40);

@@ -18,6 +18,9 @@ pub(super) fn report(page: Page, models: &[Model]) -> String {
     }
     out.push('\n');
     out.push_str(&page.bold_fold(&side.headline));
+    for refusal in &side.refusals {
+        out.push_str(&fold(&format!("{refusal}. Not ranked."), page.width, "  ✗ ", 4));
+    }
     for warning in &side.warnings {
         out.push_str(&fold(warning, page.width, "  ! ", 4));
     }
@@ -35,9 +38,42 @@ pub(super) fn report(page: Page, models: &[Model]) -> String {
         out.push_str(&line(page, row));
         out.push('\n');
     }
+    out.push_str(&sessions(page, &side));
+    out.push_str(&facts(page, &side));
     for (index, model) in models.iter().enumerate() {
         out.push_str(&page.title(&format!("{}  {}", letter(index), model.run.target)));
         out.push_str(&fold(&model.answer.headline, page.width, "", 0));
+    }
+    out
+}
+
+/// Ratios over sessions, where there are enough.
+fn sessions(page: Page, side: &Side) -> String {
+    let Some(sessions) = &side.sessions else { return String::new() };
+    let letters = |runs: &[usize]| runs.iter().map(|i| letter(*i)).collect::<String>();
+    let (ours, theirs) = (letters(&sessions.runs.0), letters(&sessions.runs.1));
+    let mut out = page.title(&format!("Over sessions: {theirs} to {ours}"));
+    for (label, r) in &sessions.ratios {
+        let text = format!("{} {}", words::ratio(r.value), words::ratio_interval(r.low, r.high));
+        out.push_str(&format!("{} {text}\n", left(label, label_width(page, 2))));
+    }
+    out
+}
+
+/// What is not the same of the machines.
+fn facts(page: Page, side: &Side) -> String {
+    if side.facts.is_empty() {
+        return String::new();
+    }
+    let mut out = page.title("Differences of the machines");
+    for fact in &side.facts {
+        let values: Vec<String> = fact
+            .values
+            .iter()
+            .enumerate()
+            .map(|(i, v)| format!("{} {}", letter(i), v.as_deref().unwrap_or("unknown")))
+            .collect();
+        out.push_str(&fold(&format!("{}: {}", fact.name, values.join(", ")), page.width, "  ", 4));
     }
     out
 }

@@ -1,6 +1,6 @@
 //! A calibration.
 
-use super::{Stretch, check, counters, experiment, facts, place, rng, stretch};
+use super::{Stretch, check, counters, experiment, facts_of, place, rng, stretch};
 use record::json::json;
 use record::{CurvePointRow, EstimateRow, Reader, VisitRow, Writer};
 use std::path::Path;
@@ -15,11 +15,21 @@ pub struct Story {
     pub target: &'static str,
     /// Random reads are served by a cache: the maximum is withdrawn.
     pub lie: bool,
+    /// Release of the kernel.
+    pub kernel: &'static str,
 }
 
 impl Default for Story {
     fn default() -> Self {
-        Self { seed: 11, speed: 1.0, data_bytes: 1 << 30, file_system: "ext4", target: "/data", lie: false }
+        Self {
+            seed: 11,
+            speed: 1.0,
+            data_bytes: 1 << 30,
+            file_system: "ext4",
+            target: "/data",
+            lie: false,
+            kernel: "6.12.0",
+        }
     }
 }
 
@@ -37,7 +47,7 @@ fn curve(n: f64, max: f64) -> f64 {
 pub fn record(directory: &Path, name: &str, story: &Story) -> Reader {
     let path = place(directory, name);
     let mut writer = Writer::create(&path, &experiment("calibrate", story.target)).expect("create");
-    facts(&mut writer, "vda", story.file_system);
+    facts_of(&mut writer, "vda", story.file_system, story.kernel);
     writer
         .plan(&json!({ "effort": "standard", "data_bytes": story.data_bytes, "block_bytes": 8192, "direct": true,
                        "rounds": 4, "sessions": 10, "delta": 0.03, "latency_max_ns": 20_000_000u64 }))

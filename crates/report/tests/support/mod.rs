@@ -34,6 +34,11 @@ pub fn experiment(kind: &str, target: &str) -> Experiment {
 
 /// A machine like a small cloud server.
 pub fn facts(writer: &mut Writer, device: &str, file_system: &str) {
+    facts_of(writer, device, file_system, "6.12.0");
+}
+
+/// The same with another kernel.
+pub fn facts_of(writer: &mut Writer, device: &str, file_system: &str, kernel: &str) {
     let rows = [
         ("cpu", "", "model", Some("AMD EPYC 7B13"), "", "/proc/cpuinfo"),
         ("cpu", "", "allowed", Some("2"), "", "sched_getaffinity(2)"),
@@ -41,7 +46,7 @@ pub fn facts(writer: &mut Writer, device: &str, file_system: &str) {
         ("cpu", "", "governor", None, "", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         ("memory", "", "total", Some("25769803776"), "B", "/proc/meminfo"),
         ("memory", "", "swap_total", Some("0"), "B", "/proc/meminfo"),
-        ("kernel", "", "release", Some("6.12.0"), "", "uname(2)"),
+        ("kernel", "", "release", Some(kernel), "", "uname(2)"),
         ("filesystem", "/data", "type", Some(file_system), "", "/proc/self/mountinfo"),
         ("filesystem", "/data", "options", Some("rw,relatime"), "", "/proc/self/mountinfo"),
         ("filesystem", "/data", "available", Some("187904819200"), "B", "statvfs"),

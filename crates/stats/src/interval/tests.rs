@@ -177,3 +177,24 @@ fn a_share_of_a_gain_is_paired() {
         .count();
     assert!((925..=975).contains(&held), "{held} of 1000 intervals hold the truth");
 }
+
+#[test]
+fn an_unpaired_ratio_is_welchs() {
+    // scipy.stats.ttest_ind(log(new), log(old), equal_var=False) on these: difference 0.182321556, df 4.
+    let old = [100.0, 110.0, 90.909_090_909_090_9];
+    let new = [120.0, 132.0, 109.090_909_090_909_1];
+    let r = unpaired(&old, &new, 0.95).unwrap();
+    let half = t_quantile(0.975, 4.0) * (2.0f64 / 3.0).sqrt() * 1.1f64.ln();
+    assert!((r.value - 1.2).abs() < 1e-9 && ((r.high / r.low).ln() / 2.0 - half).abs() < 1e-9, "{r:?}");
+    assert!(unpaired(&[1.0], &new, 0.95).is_err());
+    assert!((unpaired(&[5.0, 5.0], &[10.0, 10.0], 0.95).unwrap().low - 2.0).abs() < 1e-12);
+    let mut rng = Rng::new(Seed(8));
+    let held = (0..1_000)
+        .filter(|_| {
+            let old: Vec<f64> = (0..4).map(|_| (0.02 * rng.normal()).exp()).collect();
+            let new: Vec<f64> = (0..8).map(|_| (0.3 + 0.06 * rng.normal()).exp()).collect();
+            unpaired(&old, &new, 0.95).is_ok_and(|i| i.contains(0.3f64.exp()))
+        })
+        .count();
+    assert!((925..=975).contains(&held), "{held} of 1000");
+}
