@@ -15,7 +15,7 @@ use common::flags::Flags;
 use common::goals::{Aim, Goals};
 use io::{Access, Api, File, IoMode};
 use lab::compare::configuration::Configuration;
-use lab::compare::plan::Plan;
+use lab::compare::plan::{Plan, Price};
 use lab::compare::visit::{Files, Visit, Workload};
 use stats::sim::{Environment, NoisyPair};
 use stats::verdict::{Rule, Verdict, decide};
@@ -97,7 +97,8 @@ fn real(comparisons: usize, blocks: usize, bytes: Bytes, measured: bool, goals: 
     let log_block_bytes = File::open(&redo.path, access).map_or(4096, |f| f.alignment().length.max(512));
     let seed = Seed::draw();
     let budget = if measured { 90.0 } else { 20.0 };
-    let phases = Plan::for_budget(budget, 2, 500e6, Bytes::mib(8)).phases;
+    let price = Price::assumed(2, &WORKLOADS, 0.0);
+    let phases = Plan::for_budget(budget, &WORKLOADS, &price, Bytes::mib(8)).phases;
     println!(
         "\nA against A on this disk: {comparisons} comparisons, {blocks} blocks each, {}, seed {}",
         configuration.name(),

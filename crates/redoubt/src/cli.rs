@@ -18,7 +18,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Subcommand)]
 pub enum Command {
-    /// The main job: which I/O mode should the database use here? 4 to 5 minutes.
+    /// The main job: which I/O mode, file system, scheduler, placement … should the database use here?
     Compare(Compare),
     /// Run one case on the embedded database under one configuration, with everything that it saw.
     Run(Run),
@@ -49,32 +49,60 @@ pub enum Command {
     redoubt compare                           the I/O modes, in the current directory\n  \
     redoubt compare --dir /data --minutes 15  on other storage, seeing smaller differences\n  \
     redoubt compare --modes none,setall       two modes only, decided sooner\n  \
-    redoubt compare --read-share 0.7 --hit-ratio 0.98   weighted for your own mix")]
+    redoubt compare --read-share 0.7 --hit-ratio 0.98   weighted for your own mix\n  \
+    redoubt compare filesystem --dry-run      what would be compared, how long, with what left out\n  \
+    redoubt compare --vary fs=ext4,xfs:noatime --vary io=none,setall --vary sessions=1,10\n  \
+    redoubt compare placement --slow /hdd --fast /ssd\n  \
+    redoubt compare commit --vary place.redo=here,/ssd\n\n\
+    FACTOR is one of: target, fs, mount, place, place.data, place.undo, place.temp, place.redo, place.control, throttle,\n\
+    scheduler, nr_requests, read_ahead_kb, rq_affinity, wbt_lat_usec, block_size, redo_size, cache, writers, io, api,\n\
+    sessions. `redoubt compare --vary FACTOR` says what its levels are.")]
 pub struct Compare {
-    /// What the workloads run on: engine (the embedded database) or files (a database's I/O on plain files).
-    #[arg(long, default_value = "engine")]
-    pub target: lab::compare::TargetKind,
-    /// Directory on the storage in question.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub dir: PathBuf,
-    /// Time budget in minutes; more time sees smaller differences.
-    #[arg(long, default_value_t = 4.5)]
-    pub minutes: f64,
-    /// Size of the data file, such as 512m or 8g [default: 1g, or less on a small file system].
+    /// The question; `redoubt cases` lists them. Without one: which I/O mode?
+    #[arg(value_name = "CASE")]
+    pub case: Option<lab::compare::Case>,
+    /// What is varied: all combinations of all --vary are compared. One level alone is held.
+    #[arg(long, value_name = "FACTOR=LEVEL,…")]
+    pub vary: Vec<lab::factor::Vary>,
+    /// The comparison written down; what is typed beside goes before what it says.
+    #[arg(long, value_name = "FILE.toml")]
+    pub experiment: Option<PathBuf>,
+    /// Say what would be compared, how long it takes, what it needs and what cannot be had; change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Name of the configuration that the others are held against [default: the first].
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
+    /// The slow place of cases placement and async [default: throttled:hdd-7200].
+    #[arg(long, value_name = "PLACE")]
+    pub slow: Option<lab::factor::Storage>,
+    /// The fast place of cases placement and async [default: here].
+    #[arg(long, value_name = "PLACE")]
+    pub fast: Option<lab::factor::Storage>,
+    /// What the workloads run on: engine (the embedded database) or files (a database's I/O on plain files) [default: engine].
+    #[arg(long)]
+    pub target: Option<lab::compare::TargetKind>,
+    /// Directory on the storage in question [default: .].
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Time budget in minutes; more time sees smaller differences [default: 4.5, or what the case takes].
+    #[arg(long)]
+    pub minutes: Option<f64>,
+    /// Size of the data file, such as 512m or 8g [default: 256m, or 64m where it is made anew for each visit].
     #[arg(long)]
     pub size: Option<Bytes>,
-    /// Concurrent database sessions.
-    #[arg(long, default_value_t = 10)]
-    pub sessions: u32,
-    /// Database block size.
-    #[arg(long, default_value = "8k")]
-    pub block: Bytes,
-    /// Share of reads among your database's block accesses, 0 to 1.
-    #[arg(long, default_value_t = 0.9)]
-    pub read_share: f64,
-    /// Your database's buffer cache hit ratio, 0 to 1.
-    #[arg(long, default_value_t = 0.9)]
-    pub hit_ratio: f64,
+    /// Concurrent database sessions [default: 10].
+    #[arg(long)]
+    pub sessions: Option<u32>,
+    /// Database block size [default: 8k].
+    #[arg(long)]
+    pub block: Option<Bytes>,
+    /// Share of reads among your database's block accesses, 0 to 1 [default: 0.9].
+    #[arg(long)]
+    pub read_share: Option<f64>,
+    /// Your database's buffer cache hit ratio, 0 to 1 [default: 0.9].
+    #[arg(long)]
+    pub hit_ratio: Option<f64>,
     /// Only these I/O modes: none, asynch, directio, setall, concurrent.
     #[arg(long, value_delimiter = ',', value_name = "MODE,…")]
     pub modes: Vec<io::IoMode>,

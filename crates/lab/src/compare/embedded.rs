@@ -1,6 +1,5 @@
 //! The workloads of a comparison, done by sessions of the embedded database.
 
-use super::configuration::Configuration;
 use super::stay::Terms;
 use super::visit::Workload;
 use crate::LabError;
@@ -8,15 +7,14 @@ use crate::database::drive::{self, Pace, Performance};
 use crate::database::interval::{Interval, Moment};
 use crate::database::order_entry::{self, Scale, Think};
 use crate::database::random_read::{self, Rows, Shape};
-use crate::database::{Database, Sizes, commit, inconsistent, segment_bytes, source};
+use crate::database::{Database, Places, Sizes, commit, inconsistent, scan, segment_bytes, source};
+use crate::factor::Setup;
 use crate::workload::Trial;
 use engine::{AlterSystem, Instance, Session, Shutdown};
 use host::counters::{Thread, Watch};
-use host::workspace::Workspace;
 use io::{Access, File};
 use record::Writer;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos, Seed, clock};
 
@@ -38,58 +36,73 @@ pub struct Embedded {
     pub data_file: PathBuf,
     /// Size of the table that is read at random.
     pub data_bytes: u64,
+    /// Rows of the table of case `scan`; 0: it is not there.
+    scanned: u64,
+    /// Whether the table of rows to read is there.
+    reads: bool,
     seed: Seed,
 }
 
+/// Whether a workload reads from the table of rows.
+fn reads_rows(workload: Workload) -> bool {
+    matches!(workload, Workload::ReadColdOne | Workload::ReadCold | Workload::ReadCached)
+}
+
 impl Embedded {
-    /// Bytes of its files for a table of `data` to read at random, and as much growth as a comparison plans.
-    pub fn sizes(data: Bytes, block: Bytes) -> Sizes {
+    /// Bytes of its files under `setup` for `data` of each table that is read, and as much growth as a comparison plans.
+    pub fn sizes(data: Bytes, setup: &Setup) -> Sizes {
         let quarter = Bytes((data.0 / 4).clamp(16 << 20, 64 << 20));
         Sizes {
-            block,
-            cache: Bytes((data.0 / CACHE_SHARE).max(8 << 20)),
+            block: setup.block,
+            cache: setup.cache.unwrap_or(Bytes((data.0 / CACHE_SHARE).max(8 << 20))),
             data: Bytes(data.0 + data.0 / 2),
             undo: quarter,
-            redo: quarter,
+            redo: setup.redo.unwrap_or(quarter),
             redo_groups: 3,
         }
     }
 
-    /// Makes the database and fills it.
+    /// Makes the database for `setup` and fills it with what `workloads` need.
     ///
     /// # Errors
     /// What the engine says.
     pub fn create(
-        workspace: Arc<Workspace>,
+        places: Places,
         data: Bytes,
-        block: Bytes,
-        loader: Configuration,
+        setup: &Setup,
+        workloads: &[Workload],
         seed: Seed,
         cancel: &AtomicBool,
     ) -> Result<Self, LabError> {
-        let data_file = workspace.path().join("users01.dbf");
-        let database = Database::create(workspace, &Self::sizes(data, block), &[], seed)?;
-        let instance = database.open(&loader)?;
+        let data_file = places.data_file();
+        let database = Database::create(places, &Self::sizes(data, setup), &[], seed)?;
+        let instance = database.open(&setup.configuration())?;
         let mut session = instance.session("prepare")?;
-        random_read::prepare(&mut session, data.0 / block.0, block, seed, cancel)?;
-        order_entry::prepare(&mut session, Scale::small(2), seed, cancel)?;
+        let wanted = |of: fn(Workload) -> bool| workloads.iter().any(|w| of(*w));
+        if wanted(reads_rows) {
+            random_read::prepare(&mut session, data.0 / setup.block.0, setup.block, seed, cancel)?;
+        }
+        if workloads.contains(&Workload::Mixed) {
+            order_entry::prepare(&mut session, Scale::small(2), seed, cancel)?;
+        }
+        let scanned =
+            if wanted(Workload::scans) { scan::prepare(&mut session, data.0, seed, cancel)? } else { 0 };
         drop(session);
         instance.shutdown(Shutdown::Immediate)?;
-        Ok(Self { database, data_file, data_bytes: data.0, seed })
+        Ok(Self { database, data_file, data_bytes: data.0, scanned, reads: wanted(reads_rows), seed })
     }
 
-    /// Opens the database under `configuration`.
+    /// Opens the database as `setup` says.
     ///
     /// # Errors
     /// What the engine says.
-    pub fn enter<'v>(
-        &'v self,
-        configuration: Configuration,
-        terms: Terms<'v>,
-    ) -> Result<EmbeddedStay<'v>, LabError> {
-        let instance = self.database.open(&configuration)?;
+    pub(super) fn enter<'v>(&'v self, setup: &Setup, terms: Terms<'v>) -> Result<EmbeddedStay<'v>, LabError> {
+        let writers = setup.writers.map(|n| ("db_writer_processes".to_owned(), n.to_string()));
+        let cache = setup.cache.map(|bytes| ("db_cache_size".to_owned(), bytes.0.to_string()));
+        let parameters: Vec<_> = writers.into_iter().chain(cache).collect();
+        let instance = self.database.open_with(&setup.configuration(), &parameters)?;
         let mut session = instance.session("compare")?;
-        let rows = random_read::open(&mut session)?;
+        let rows = self.reads.then(|| random_read::open(&mut session)).transpose()?;
         Ok(EmbeddedStay {
             embedded: self,
             terms,
@@ -109,7 +122,7 @@ pub struct EmbeddedStay<'v> {
     terms: Terms<'v>,
     instance: Instance,
     session: Session,
-    rows: Rows,
+    rows: Option<Rows>,
     /// Rows of the growing table.
     grown: u64,
     /// When the last preparation was over.
@@ -126,8 +139,8 @@ impl<'v> EmbeddedStay<'v> {
             Workload::ReadCached => {
                 self.empty_caches()?;
                 // Read once: a page cache then holds it, the database's own cache cannot.
-                for id in 0..self.hot_rows() {
-                    self.rows.read(&mut self.session, id)?;
+                for id in 0..self.hot_rows()? {
+                    rows(&self.rows)?.read(&mut self.session, id)?;
                 }
             }
             Workload::GrowthWrite => {
@@ -137,9 +150,11 @@ impl<'v> EmbeddedStay<'v> {
                 self.grown = count;
                 self.empty_caches()?;
             }
-            Workload::GrowthScanCold => self.empty_caches()?,
-            Workload::CommitOne => self.drop_growing()?,
-            Workload::GrowthScanWarm | Workload::Commit | Workload::Writers => {}
+            Workload::GrowthScanCold | Workload::ScanDirectPath | Workload::ScanScattered => {
+                self.empty_caches()?;
+            }
+            Workload::CommitOne | Workload::Commit => self.drop_growing()?,
+            Workload::GrowthScanWarm | Workload::ScanCached | Workload::Writers => {}
         }
         let _ = seed;
         self.session.alter_system(&AlterSystem::Checkpoint)?;
@@ -153,12 +168,12 @@ impl<'v> EmbeddedStay<'v> {
         self.interval = None;
         let reads = workload.reads_only();
         let mut trial = match workload {
-            Workload::ReadColdOne => self.random(1, self.rows.count(), phases.read_cold_one, seed)?,
+            Workload::ReadColdOne => self.random(1, rows(&self.rows)?.count(), phases.read_cold_one, seed)?,
             Workload::ReadCold => {
-                self.random(self.terms.sessions, self.rows.count(), phases.read_cold, seed)?
+                self.random(self.terms.sessions, rows(&self.rows)?.count(), phases.read_cold, seed)?
             }
             Workload::ReadCached => {
-                self.random(self.terms.sessions, self.hot_rows(), phases.read_cached, seed)?
+                self.random(self.terms.sessions, self.hot_rows()?, phases.read_cached, seed)?
             }
             Workload::GrowthWrite => self.grow()?,
             Workload::GrowthScanCold => self.count(1)?,
@@ -166,6 +181,9 @@ impl<'v> EmbeddedStay<'v> {
             Workload::CommitOne => self.commit(1, phases.commit_one, seed)?,
             Workload::Commit => self.commit(self.terms.sessions, phases.commit, seed)?,
             Workload::Mixed => self.order_entry(seed)?,
+            Workload::ScanDirectPath => self.scan(scan::Way::DirectPath)?,
+            Workload::ScanScattered => self.scan(scan::Way::Scattered)?,
+            Workload::ScanCached => self.scan(scan::Way::Cached)?,
             Workload::Writers => {
                 return Err(LabError::Target("writers is a workload of --target files".into()));
             }
@@ -193,10 +211,16 @@ impl<'v> EmbeddedStay<'v> {
         Ok(())
     }
 
-    fn hot_rows(&self) -> u64 {
-        let block = u64::from(self.terms.block_bytes);
-        let cache = self.instance.core.cache.frame_count() as u64 * block;
-        (cache * HOT_CACHES / block).min(self.rows.count() / 2).max(1)
+    /// Ends it after an error; what is not written yet is left to recovery, or goes with the database.
+    pub(super) fn abandon(self) {
+        drop(self.session);
+        // The error that led here is the one to tell.
+        let _ = self.instance.shutdown(Shutdown::Abort);
+    }
+
+    fn hot_rows(&self) -> Result<u64, LabError> {
+        let frames = self.instance.core.cache.frame_count() as u64;
+        Ok((frames * HOT_CACHES).min(rows(&self.rows)?.count() / 2).max(1))
     }
 
     /// Nothing of the data is in the database's cache or the page cache afterwards.
@@ -243,10 +267,10 @@ impl<'v> EmbeddedStay<'v> {
         }
     }
 
-    fn random(&mut self, sessions: u32, rows: u64, measure: Nanos, seed: Seed) -> Result<Trial, LabError> {
-        let shape = Shape { sessions, batch: 1, span: 0..rows };
+    fn random(&mut self, sessions: u32, span: u64, measure: Nanos, seed: Seed) -> Result<Trial, LabError> {
+        let shape = Shape { sessions, batch: 1, span: 0..span };
         let terms = self.playing(measure, seed);
-        let all = random_read::run(&self.instance, &self.rows, &shape, terms)?;
+        let all = random_read::run(&self.instance, rows(&self.rows)?, &shape, terms)?;
         let trial = self.counted(all);
         // Every row that was read was compared with what it should be.
         Ok(Trial { verified: trial.ops, ..trial })
@@ -287,6 +311,13 @@ impl<'v> EmbeddedStay<'v> {
         Ok(Trial::whole(began..ended, &[ended - began], bytes))
     }
 
+    /// One pass over the table of case `scan`.
+    fn scan(&mut self, way: scan::Way) -> Result<Trial, LabError> {
+        let began = clock::now();
+        let scanned = scan::run(&mut self.session, way, self.embedded.scanned, self.terms.cancel)?;
+        Ok(Trial::whole(began..began + scanned.elapsed, &[scanned.elapsed], scanned.bytes))
+    }
+
     fn count(&mut self, times: u32) -> Result<Trial, LabError> {
         let table = self.session.table(GROWING)?;
         let bytes = segment_bytes(&mut self.session, &table)?;
@@ -301,4 +332,9 @@ impl<'v> EmbeddedStay<'v> {
         }
         Ok(Trial::whole(began..clock::now(), &latencies, u64::from(times) * bytes))
     }
+}
+
+/// The rows to read; a workload that reads them was announced when the database was made.
+fn rows(rows: &Option<Rows>) -> Result<&Rows, LabError> {
+    rows.as_ref().ok_or_else(|| inconsistent("random-read", "the table was not made".into()))
 }

@@ -1,21 +1,14 @@
 //! From a budget to a plan: how long each phase lasts and how many blocks there will be.
 //!
-//! The plan follows from the budget, never the other way round (docs/method.md, "Time budgets"). It is stored, with its
-//! hash, before the first visit.
+//! The plan follows from the budget, never the other way round (docs/method.md, "Time budgets"), and from what a pilot
+//! says that a visit costs ([`Price`]). It is stored, with its hash, before the first visit.
 
+use super::visit::Workload;
 use units::{Bytes, Nanos};
 
-/// Lengths of the timed phases of a visit, seconds, at scale 1. Their sum with the bulk phases is about 5 s.
-const READ_COLD_ONE: f64 = 0.35;
-const READ_COLD: f64 = 0.7;
-const READ_CACHED: f64 = 0.3;
-const COMMIT_ONE: f64 = 0.35;
-const COMMIT: f64 = 0.7;
-const MIXED: f64 = 0.7;
-const WRITERS: f64 = 0.6;
-/// What the bulk phases (growth-write and two scans) cost, at scale 1.
+/// Seconds that bulk phases (growth-write and its scans, with what they prepare) shall take at scale 1.
 const BULK: f64 = 1.2;
-/// What a visit costs beside: settling, opening files and queues, dropping caches, the record.
+/// What a visit costs beside, before anybody measured it: settling, opening files and queues, dropping caches, the record.
 const SWITCH: f64 = 0.9;
 /// Scale 1 visits are short; more time first buys more blocks (the unit of evidence), then longer visits.
 const SCALE_MIN: f64 = 0.5;
@@ -25,6 +18,10 @@ const SCALE_EIGHT_BLOCKS: f64 = 0.6;
 const SCALE_MAX: f64 = 4.0;
 /// Planned numbers of blocks, as the looks of docs/method.md, 5.2.
 const BLOCKS: [u32; 6] = [24, 16, 12, 8, 6, 4];
+/// Fewest blocks of a comparison; where file systems are made anew, also the fewest instances of each.
+pub const BLOCKS_MIN: u32 = 4;
+/// Least that growth writes in a visit.
+const GROWTH_MIN: Bytes = Bytes::mib(8);
 
 /// How long each phase of a visit is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +44,81 @@ pub struct Phases {
     pub settle: Nanos,
 }
 
+/// Seconds that a workload is measured at scale 1; bulk work takes what it takes.
+const fn base(workload: Workload) -> f64 {
+    match workload {
+        Workload::ReadColdOne | Workload::CommitOne => 0.35,
+        Workload::ReadCold | Workload::Commit | Workload::Mixed => 0.7,
+        Workload::ReadCached => 0.3,
+        Workload::Writers => 0.6,
+        Workload::GrowthWrite
+        | Workload::GrowthScanCold
+        | Workload::GrowthScanWarm
+        | Workload::ScanDirectPath
+        | Workload::ScanScattered
+        | Workload::ScanCached => 0.0,
+    }
+}
+
+impl Phases {
+    /// Lengths at `scale`.
+    pub fn scaled(scale: f64) -> Self {
+        let span = |workload| Nanos::secs(base(workload) * scale);
+        Self {
+            read_cold_one: span(Workload::ReadColdOne),
+            read_cold: span(Workload::ReadCold),
+            read_cached: span(Workload::ReadCached),
+            commit_one: span(Workload::CommitOne),
+            commit: span(Workload::Commit),
+            mixed: span(Workload::Mixed),
+            writers: span(Workload::Writers),
+            settle: Nanos::millis(60),
+        }
+    }
+
+    /// How long `workload` is measured; none for a fixed amount of work.
+    pub fn of(&self, workload: Workload) -> Option<Nanos> {
+        match workload {
+            Workload::ReadColdOne => Some(self.read_cold_one),
+            Workload::ReadCold => Some(self.read_cold),
+            Workload::ReadCached => Some(self.read_cached),
+            Workload::CommitOne => Some(self.commit_one),
+            Workload::Commit => Some(self.commit),
+            Workload::Mixed => Some(self.mixed),
+            Workload::Writers => Some(self.writers),
+            _ => None,
+        }
+    }
+
+    /// Measured seconds of a visit with `workloads`.
+    pub fn seconds(&self, workloads: &[Workload]) -> f64 {
+        workloads.iter().filter_map(|w| self.of(*w)).map(Nanos::as_secs).sum()
+    }
+}
+
+/// What one block costs, beside the time that is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    /// Visits of a block.
+    pub visits: u32,
+    /// Seconds of a block that no plan makes shorter: making and removing stages and databases, settling, switching.
+    pub fixed: f64,
+    /// Seconds of a block for each byte that growth writes and scans; zero without growth.
+    pub bulk: f64,
+}
+
+impl Price {
+    /// Before anybody measured: `visits` in the files that stand there, growing at 100 MB/s.
+    pub fn assumed(visits: u32, workloads: &[Workload], fresh_seconds: f64) -> Self {
+        let grows = workloads.contains(&Workload::GrowthWrite);
+        Self {
+            visits,
+            fixed: f64::from(visits) * (SWITCH + fresh_seconds),
+            bulk: if grows { f64::from(visits) / 50e6 } else { 0.0 },
+        }
+    }
+}
+
 /// A comparison's plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
@@ -60,63 +132,90 @@ pub struct Plan {
     pub seconds: f64,
 }
 
-/// Seconds of one visit at `scale`.
-fn visit_seconds(scale: f64) -> f64 {
-    let timed = READ_COLD_ONE + READ_COLD + READ_CACHED + COMMIT_ONE + COMMIT + MIXED + WRITERS;
-    (timed + BULK) * scale + SWITCH
-}
-
 impl Plan {
-    /// The plan for `seconds` of measuring when a block has `visits` visits and bulk writes run at about
-    /// `write_bytes_per_second` in the slowest of them. `growth_max` bounds what growth may write per visit.
+    /// The plan for `seconds` of measuring `workloads` when a block costs `price`. `growth_max` bounds what growth may
+    /// write per visit.
     ///
-    /// More blocks are preferred to longer visits until there are 8; then both grow. Below [`SCALE_MIN`] visits would say
-    /// nothing: the plan then takes longer than asked, and `seconds` says so.
-    pub fn for_budget(seconds: f64, visits: u32, write_bytes_per_second: f64, growth_max: Bytes) -> Self {
-        let per_block = |scale: f64| visit_seconds(scale) * f64::from(visits);
+    /// More blocks are preferred to longer visits until there are 8; then both grow. Below half the length visits would
+    /// say nothing: the plan then takes longer than asked, and `seconds` says so.
+    pub fn for_budget(seconds: f64, workloads: &[Workload], price: &Price, growth_max: Bytes) -> Self {
+        let visits = f64::from(price.visits);
+        let growth_max = growth_max.max(GROWTH_MIN);
+        let growth = |scale: f64| {
+            let wanted = if price.bulk > 0.0 { BULK * scale * visits / price.bulk } else { 0.0 };
+            Bytes(((wanted as u64) >> 20 << 20).clamp(GROWTH_MIN.0, growth_max.0))
+        };
+        let per_block = |scale: f64| {
+            let timed = Phases::scaled(scale).seconds(workloads);
+            price.fixed + visits * timed + price.bulk * growth(scale).0 as f64
+        };
+        // A visit of few workloads gives each of them more time: about as much as the main job's visit takes in all.
+        let stretch = (FULL_VISIT / Phases::scaled(1.0).seconds(workloads).max(0.1)).clamp(1.0, STRETCH_MAX);
         let fits = |blocks: u32, scale: f64| f64::from(blocks) * per_block(scale) <= seconds;
         let wanted = |blocks: u32| if blocks > 8 { 2.0 } else { SCALE_EIGHT_BLOCKS };
-        let blocks = BLOCKS.into_iter().find(|&b| fits(b, wanted(b))).unwrap_or(4);
-        let fixed = f64::from(blocks * visits) * SWITCH;
-        let scale = (seconds - fixed) / (f64::from(blocks) * per_block(1.0) - fixed);
-        let scale = scale.clamp(SCALE_MIN, SCALE_MAX);
-        let span = |base: f64| Nanos::secs(base * scale);
-        let growth = write_bytes_per_second * 0.6 * scale;
-        let growth = Bytes::mib(((growth / f64::from(1 << 20)) as u64).clamp(8, (growth_max.0 >> 20).max(8)));
+        let blocks = BLOCKS.into_iter().find(|&b| fits(b, wanted(b) * stretch)).unwrap_or(BLOCKS_MIN);
+        let (mut low, mut high) = (SCALE_MIN, SCALE_MAX * stretch);
+        if fits(blocks, high) {
+            low = high;
+        }
+        // What a block costs grows with the scale, though not evenly: growth has a least and a most.
+        while high - low > 0.002 * high {
+            let middle = f64::midpoint(low, high);
+            if fits(blocks, middle) { low = middle } else { high = middle }
+        }
         Self {
             blocks,
-            phases: Phases {
-                read_cold_one: span(READ_COLD_ONE),
-                read_cold: span(READ_COLD),
-                read_cached: span(READ_CACHED),
-                commit_one: span(COMMIT_ONE),
-                commit: span(COMMIT),
-                mixed: span(MIXED),
-                writers: span(WRITERS),
-                settle: Nanos::millis(60),
-            },
-            growth,
-            seconds: f64::from(blocks) * per_block(scale),
+            phases: Phases::scaled(low),
+            growth: growth(low),
+            seconds: f64::from(blocks) * per_block(low),
         }
     }
+
+    /// The plan of a pilot: as short as can be.
+    pub fn pilot() -> Self {
+        Self { blocks: 0, phases: Phases::scaled(SCALE_MIN), growth: GROWTH_MIN, seconds: 0.0 }
+    }
 }
+
+/// Measured seconds of a visit of the main job at scale 1.
+const FULL_VISIT: f64 = 3.1;
+/// No single workload is measured longer than this many times its usual length.
+const STRETCH_MAX: f64 = 3.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::TargetKind;
+    use crate::compare::case::Case;
+
+    fn plan(minutes: f64, case: Case, visits: u32, fresh: f64) -> Plan {
+        let workloads = case.workloads(TargetKind::Engine);
+        let price = Price::assumed(visits, &workloads, fresh);
+        Plan::for_budget(minutes * 60.0, &workloads, &price, Bytes::mib(512))
+    }
 
     #[test]
     fn more_time_buys_blocks_first_and_the_budget_is_kept() {
-        let plan = |minutes: f64| Plan::for_budget(minutes * 60.0, 8, 500e6, Bytes::mib(512));
         let mut last = 0;
         for minutes in [3.0, 4.0, 6.0, 10.0, 30.0, 60.0] {
-            let plan = plan(minutes);
-            assert!(plan.blocks >= last && plan.blocks >= 4);
+            let plan = plan(minutes, Case::IoModes, 8, 0.0);
+            assert!(plan.blocks >= last && plan.blocks >= BLOCKS_MIN);
             assert!(plan.seconds <= minutes * 60.0 * 1.001, "{minutes} min: {} s", plan.seconds);
             last = plan.blocks;
         }
-        assert_eq!(plan(2.5).blocks, 4);
-        assert_eq!(plan(4.5).blocks, 8);
-        assert!(plan(0.5).seconds > 30.0, "too short a budget is not silently kept");
+        assert_eq!(plan(2.5, Case::IoModes, 8, 0.0).blocks, 4);
+        assert_eq!(plan(4.5, Case::IoModes, 8, 0.0).blocks, 8);
+        assert!(plan(0.5, Case::IoModes, 8, 0.0).seconds > 30.0, "too short a budget is not silently kept");
+    }
+
+    #[test]
+    fn what_is_made_anew_is_paid_for() {
+        let anew = plan(10.0, Case::Filesystem, 7, 8.0);
+        assert!(anew.seconds > 500.0 && anew.seconds <= 600.0, "{anew:?}");
+        assert!(anew.blocks >= BLOCKS_MIN && anew.blocks < plan(10.0, Case::Filesystem, 7, 0.0).blocks);
+        // Few workloads get more of the visit.
+        assert!(
+            plan(5.0, Case::Commit, 6, 0.0).phases.commit > plan(5.0, Case::IoModes, 6, 0.0).phases.commit
+        );
     }
 }

@@ -69,12 +69,13 @@ impl Proof {
         sums.trials += 1;
     }
 
-    /// The checks of each configuration, in its order; `None` instead of a workload: of the configuration as a whole.
-    pub fn checks(&self, sessions: u32, block_bytes: u64) -> Vec<Vec<(Option<Workload>, Check)>> {
+    /// The checks of each configuration, in its order, with its sessions and its block; `None` instead of a workload: of the configuration as a whole.
+    pub fn checks(&self, sessions: &[u32], block_bytes: &[u64]) -> Vec<Vec<(Option<Workload>, Check)>> {
         self.configurations
             .iter()
             .zip(&self.sums)
-            .map(|(configuration, sums)| {
+            .zip(sessions.iter().zip(block_bytes))
+            .map(|((configuration, sums), (&sessions, &block_bytes))| {
                 let mut checks = Vec::new();
                 if configuration.mode.asynchronous() {
                     checks
@@ -122,7 +123,7 @@ fn workload_checks(
     // A page cache may serve a cached mode where the workload is about the page cache; anywhere else each byte must be
     // seen by the device. Bulk requests are split and merged on the way, so bytes are counted, not requests.
     if workload.reads_only() && (configuration.mode.direct() || !workload.cache_intended()) {
-        let single = !matches!(workload, Workload::GrowthScanCold | Workload::GrowthScanWarm);
+        let single = !workload.bulk();
         let exact = single && (configuration.mode.direct() || block_bytes == 4096);
         checks.push(if exact {
             check::funnel_ops(sums.requests, sums.delta.device_reads, 1.0)

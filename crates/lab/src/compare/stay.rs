@@ -1,10 +1,10 @@
 //! What is compared on, plain files or the embedded database, and one stay there under a configuration.
 
-use super::configuration::Configuration;
 use super::embedded::{Embedded, EmbeddedStay};
 use super::plan::Phases;
 use super::visit::{Files, Visit, Workload};
 use crate::LabError;
+use crate::factor::Setup;
 use crate::workload::Trial;
 use record::Writer;
 use std::path::Path;
@@ -37,16 +37,6 @@ pub struct Terms<'v> {
 }
 
 impl Subject {
-    /// What is run here.
-    pub fn workloads(&self) -> Vec<Workload> {
-        let all = Workload::ALL.into_iter();
-        match self {
-            Self::Files(_) => all.collect(),
-            // Many writers on one file are database writers there, and part of `mixed`.
-            Self::Engine(_) => all.filter(|w| *w != Workload::Writers).collect(),
-        }
-    }
-
     /// The file that most requests go to, and its size.
     pub fn data(&self) -> (&Path, u64) {
         match self {
@@ -55,14 +45,14 @@ impl Subject {
         }
     }
 
-    /// Puts `configuration` in force.
+    /// Puts what `setup` says of the database in force.
     ///
     /// # Errors
     /// What the database says.
-    pub fn enter<'v>(&'v self, configuration: Configuration, terms: Terms<'v>) -> Result<Stay<'v>, LabError> {
+    pub fn enter<'v>(&'v self, setup: &Setup, terms: Terms<'v>) -> Result<Stay<'v>, LabError> {
         Ok(match self {
             Self::Files(files) => Stay::Files(Visit {
-                configuration,
+                configuration: setup.configuration(),
                 files,
                 phases: terms.phases,
                 growth: terms.growth,
@@ -72,7 +62,7 @@ impl Subject {
                 seed: Seed(0),
                 cancel: terms.cancel,
             }),
-            Self::Engine(engine) => Stay::Engine(Box::new(engine.enter(configuration, terms)?)),
+            Self::Engine(engine) => Stay::Engine(Box::new(engine.enter(setup, terms)?)),
         })
     }
 }
@@ -130,6 +120,13 @@ impl Stay<'_> {
         match self {
             Self::Files(_) => Ok(()),
             Self::Engine(stay) => stay.leave(),
+        }
+    }
+
+    /// Ends it after an error: nothing is waited for.
+    pub fn abandon(self) {
+        if let Self::Engine(stay) = self {
+            stay.abandon();
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::configuration::Configuration;
 use super::plan::Phases;
+pub use super::workloads::Workload;
 use crate::LabError;
 use crate::load::{self, LoadSpec, Pattern};
 use crate::workload::commit::{self, Log, LogCall, LogFile};
@@ -23,162 +24,8 @@ pub const BULK_BYTES: u32 = 1 << 20;
 /// Slice of the time lines.
 const SLICE: Nanos = Nanos::millis(100);
 
-/// The workloads of a visit in the order in which they run. The order is fixed: each prepares what it needs itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// Single-block reads by one session, nothing cached.
-    ReadColdOne,
-    /// Single-block reads by all sessions, nothing cached.
-    ReadCold,
-    /// Single-block reads of a region that a page cache would hold.
-    ReadCached,
-    /// Case `growth`: bulk write.
-    GrowthWrite,
-    /// Case `growth`: scan after the page cache was dropped.
-    GrowthScanCold,
-    /// Case `growth`: the same scan again.
-    GrowthScanWarm,
-    /// One session commits.
-    CommitOne,
-    /// All sessions commit.
-    Commit,
-    /// Reads, changes and commits, with dirty-page batches.
-    Mixed,
-    /// Many writers on one file.
-    Writers,
-}
-
-/// What a workload is called, asks and measures.
-pub struct About {
-    /// Key in the record.
-    pub name: &'static str,
-    /// For people.
-    pub title: &'static str,
-    /// The question that it answers.
-    pub question: &'static str,
-    /// Unit of its rate.
-    pub metric: &'static str,
-    /// Gets a verdict of its own on the first page.
-    pub headline: bool,
-}
-
-impl Workload {
-    /// All, in running order.
-    pub const ALL: [Self; 10] = [
-        Self::ReadColdOne,
-        Self::ReadCold,
-        Self::ReadCached,
-        Self::GrowthWrite,
-        Self::GrowthScanCold,
-        Self::GrowthScanWarm,
-        Self::CommitOne,
-        Self::Commit,
-        Self::Mixed,
-        Self::Writers,
-    ];
-
-    /// Its description.
-    pub fn about(self) -> About {
-        let about =
-            |name, title, question, metric, headline| About { name, title, question, metric, headline };
-        match self {
-            Self::ReadColdOne => about(
-                "read-cold-1",
-                "single-block reads, cold, one session",
-                "How long does one session wait for a block that no cache holds?",
-                "reads/s",
-                false,
-            ),
-            Self::ReadCold => about(
-                "read-cold",
-                "single-block reads, cold",
-                "How many blocks per second do the sessions read that no cache holds?",
-                "reads/s",
-                true,
-            ),
-            Self::ReadCached => about(
-                "read-cached",
-                "single-block reads, hot region",
-                "What does the file system's page cache give to blocks that the database's own cache missed?",
-                "reads/s",
-                true,
-            ),
-            Self::GrowthWrite => about(
-                "growth-write",
-                "growth: bulk write",
-                "How fast does a table grow, commit included?",
-                "MB/s",
-                true,
-            ),
-            Self::GrowthScanCold => about(
-                "growth-scan-cold",
-                "growth: full scan, cold",
-                "How fast is it scanned when no cache holds it?",
-                "MB/s",
-                true,
-            ),
-            Self::GrowthScanWarm => about(
-                "growth-scan-warm",
-                "growth: full scan, second pass",
-                "How fast is it scanned again?",
-                "MB/s",
-                false,
-            ),
-            Self::CommitOne => about(
-                "commit-1",
-                "redo commits, one session",
-                "How long does a lone commit take?",
-                "commits/s",
-                false,
-            ),
-            Self::Commit => about(
-                "commit",
-                "redo commits",
-                "How many commits per second do the sessions get through one log writer?",
-                "commits/s",
-                true,
-            ),
-            Self::Mixed => about(
-                "mixed",
-                "transactions with dirty-page batches",
-                "How many transactions (4 reads, 2 changes, 1 commit) per second, while dirty pages are written?",
-                "transactions/s",
-                true,
-            ),
-            Self::Writers => about(
-                "writers",
-                "many writers on one file",
-                "How many durable single-block writes per second do many writers bring into one file?",
-                "writes/s",
-                true,
-            ),
-        }
-    }
-
-    /// Its value in its own metric.
-    pub fn rate(self, trial: &Trial) -> f64 {
-        match self {
-            Self::GrowthWrite | Self::GrowthScanCold | Self::GrowthScanWarm => trial.megabytes_per_second(),
-            _ => trial.rate(),
-        }
-    }
-
-    /// Whether each of its requests must reach the device as one read when the mode bypasses the page cache.
-    pub fn reads_only(self) -> bool {
-        matches!(
-            self,
-            Self::ReadColdOne
-                | Self::ReadCold
-                | Self::ReadCached
-                | Self::GrowthScanCold
-                | Self::GrowthScanWarm
-        )
-    }
-
-    /// Whether a page cache may serve it by design.
-    pub fn cache_intended(self) -> bool {
-        matches!(self, Self::ReadCached | Self::GrowthScanWarm)
-    }
+fn no_scans() -> LabError {
+    LabError::Target("case scan is about a database's cache; type --target engine".into())
 }
 
 /// The files of a comparison: made once, used by all configurations, so that all work on the same blocks.
@@ -237,6 +84,9 @@ impl Visit<'_> {
             Workload::GrowthWrite => self.new_growth_file()?,
             Workload::GrowthScanCold => self.open(&self.files.growth)?.drop_cache()?,
             Workload::GrowthScanWarm | Workload::CommitOne | Workload::Commit | Workload::Writers => {}
+            Workload::ScanDirectPath | Workload::ScanScattered | Workload::ScanCached => {
+                return Err(no_scans());
+            }
         }
         Ok(())
     }
@@ -256,6 +106,7 @@ impl Visit<'_> {
             Workload::Commit => self.commit(self.sessions, self.phases.commit),
             Workload::Mixed => self.mixed(),
             Workload::Writers => self.writers(),
+            Workload::ScanDirectPath | Workload::ScanScattered | Workload::ScanCached => Err(no_scans()),
         }
     }
 

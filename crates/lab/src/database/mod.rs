@@ -99,13 +99,25 @@ impl Database {
     /// # Errors
     /// What the engine says.
     pub fn open(&self, configuration: &Configuration) -> Result<Instance, LabError> {
+        self.open_with(configuration, &[])
+    }
+
+    /// The same with parameters for this time, by name.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn open_with(
+        &self,
+        configuration: &Configuration,
+        parameters: &[(String, String)],
+    ) -> Result<Instance, LabError> {
         let api = match configuration.mode {
             IoMode::None | IoMode::Directio => "auto".to_owned(),
             _ => configuration.api.to_string(),
         };
-        let config = self
-            .config
-            .clone()
+        let config =
+            parameters.iter().fold(self.config.clone(), |config, (name, value)| config.with(name, value));
+        let config = config
             .with("filesystemio_options", &configuration.mode.to_string())
             .with("filesystemio_api", &api);
         Ok(Instance::open(self.environment.clone(), config)?)

@@ -37,9 +37,10 @@ const MIB: u64 = 1 << 20;
 pub const PRESETS: [Preset; 8] = [
     Preset {
         name: "hdd-7200",
-        iops: 79,
-        bytes_per_second: 156 * MB,
-        source: "one random request each 8.5 ms seek + 4.17 ms half a turn; 156 MB/s: data sheet of Seagate ST1000DM003",
+        iops: 80,
+        bytes_per_second: 129 * MB,
+        source: "one random request each 8.2 ms seek (specification of HGST Ultrastar 7K4000) + 4.17 ms half a turn; middle of 83 to \
+                 175 MB/s (product manual of Seagate Constellation ES.3)",
     },
     Preset {
         name: "hdd-15k",
@@ -105,7 +106,7 @@ impl Limit {
         }
     }
 
-    /// The numbers, also of a preset: `79iops+156MB/s`.
+    /// The numbers, also of a preset: `80iops+129MB/s`.
     pub fn numbers(self) -> String {
         let iops = self.iops.map(|iops| format!("{iops}iops"));
         let bytes = self.bytes_per_second.map(|bytes| match bytes {
@@ -177,7 +178,7 @@ mod tests {
             ("35.63 MB/s", None, Some(35_630_000), "35.63MB/s"),
             ("3000iops+125MiB/s", Some(3000), Some(125 << 20), "3000iops+125MiB/s"),
             ("aws-gp3", Some(3000), Some(125 << 20), "aws-gp3"),
-            ("hdd-7200", Some(79), Some(156_000_000), "hdd-7200"),
+            ("hdd-7200", Some(80), Some(129_000_000), "hdd-7200"),
         ] {
             let limit: Limit = text.parse().unwrap();
             assert_eq!(

@@ -27,6 +27,8 @@ pub enum Factor {
     Fs,
     /// Mount options of a file system that we make.
     Mount,
+    /// Where all files lie.
+    Places,
     /// Where the files of a class lie.
     Place(FileClass),
     /// A cap on the device under the database.
@@ -145,10 +147,11 @@ impl fmt::Display for Cost {
 
 impl Factor {
     /// All of them, the costliest first: the order in which a configuration's name and plan tell them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Target,
         Self::Fs,
         Self::Mount,
+        Self::Places,
         Self::Place(FileClass::Data),
         Self::Place(FileClass::Undo),
         Self::Place(FileClass::Temp),
@@ -172,7 +175,9 @@ impl Factor {
     /// What a change of it costs.
     pub const fn cost(self) -> Cost {
         match self {
-            Self::Target | Self::Fs | Self::Place(_) | Self::BlockSize | Self::RedoSize => Cost::Hard,
+            Self::Target | Self::Fs | Self::Places | Self::Place(_) | Self::BlockSize | Self::RedoSize => {
+                Cost::Hard
+            }
             Self::Mount => Cost::Medium,
             Self::Throttle
             | Self::Scheduler
@@ -194,7 +199,7 @@ impl Factor {
                  mount options behind a colon (ext4:data=writeback+noatime), or raw (no file system)"
             }
             Self::Mount => "mount options joined by + (noatime+discard), or defaults",
-            Self::Place(_) => {
+            Self::Places | Self::Place(_) => {
                 "here, a directory (/ssd), a free block device (/dev/sdb), or throttled:LIMIT with @DIRECTORY behind it when \
                  it shall lie elsewhere (throttled:hdd-7200, throttled:150iops+35MB/s@/data)"
             }
@@ -227,6 +232,7 @@ impl Factor {
             Self::Target => "what the workloads run on",
             Self::Fs => "file system",
             Self::Mount => "mount options",
+            Self::Places => "where all files lie",
             Self::Place(FileClass::Data) => "where the data files lie",
             Self::Place(FileClass::Undo) => "where the undo tablespace lies",
             Self::Place(FileClass::Temp) => "where the temporary files lie",
@@ -257,6 +263,7 @@ impl fmt::Display for Factor {
             Self::Target => "target",
             Self::Fs => "fs",
             Self::Mount => "mount",
+            Self::Places => "place",
             Self::Throttle => "throttle",
             Self::Scheduler => "scheduler",
             Self::BlockSize => "block_size",

@@ -96,6 +96,11 @@ impl Setup {
             Factor::Fs => self.fs.to_string(),
             Factor::Mount if self.mount.is_empty() => "defaults".into(),
             Factor::Mount => self.mount.replace(',', "+"),
+            Factor::Places => {
+                let data = self.storage(FileClass::Data);
+                let together = FileClass::ALL.iter().all(|class| self.storage(*class) == data);
+                if together { data.to_string() } else { "several".into() }
+            }
             Factor::Place(class) => self.storage(class).to_string(),
             Factor::Throttle => or(self.throttle.map(|limit| limit.to_string()), "off"),
             Factor::Scheduler => or(self.scheduler.clone(), "as-is"),
@@ -125,6 +130,10 @@ impl Setup {
                     Some(options) => mount_options(&options)?,
                     None => String::new(),
                 }
+            }
+            Factor::Places => {
+                let storage: Storage = typed.parse()?;
+                self.place = FileClass::ALL.into_iter().map(|class| (class, storage.clone())).collect();
             }
             Factor::Place(class) => {
                 self.place.insert(class, typed.parse()?);
@@ -202,6 +211,7 @@ impl Setup {
                 Factor::Api if !self.mode.asynchronous() => {}
                 Factor::Fs | Factor::Io | Factor::Api | Factor::Target => words.push(level),
                 Factor::Scheduler if level != "none" => words.push(level),
+                Factor::Places => words.push(format!("on {level}")),
                 Factor::Place(class) => words.push(format!("{class} on {level}")),
                 _ => words.push(format!("{factor} {level}")),
             }
@@ -228,7 +238,9 @@ impl Setup {
             ));
         }
         if self.target == TargetKind::Files {
-            let others = |class: &&FileClass| **class != FileClass::Data && **class != FileClass::Redo;
+            let together = self.level(Factor::Places) != "several";
+            let others =
+                |class: &&FileClass| !matches!(class, FileClass::Data | FileClass::Redo) && !together;
             if let Some(class) = self.place.keys().find(others) {
                 return Err(format!(
                     "target files has no {class} files; leave place.{class} out, or type --target engine"
@@ -300,6 +312,7 @@ mod tests {
             (Factor::Mount, "defaults", "defaults"),
             (redo, "throttled:azure-p10", "throttled:azure-p10"),
             (redo, "here", "here"),
+            (Factor::Places, "/ssd", "/ssd"),
             (Factor::Throttle, "150iops", "150iops"),
             (Factor::Throttle, "off", "off"),
             (Factor::Scheduler, "mq-deadline", "mq-deadline"),
@@ -366,7 +379,7 @@ mod tests {
         assert_eq!(setup.check(), Ok(()));
         assert_eq!(setup.mount_options(), "data=writeback,noatime");
         setup.set(Factor::Target, "files").unwrap();
-        setup.set(Factor::Place(FileClass::Undo), "here").unwrap();
+        setup.set(Factor::Place(FileClass::Undo), "/ssd").unwrap();
         assert!(setup.check().unwrap_err().contains("undo"));
     }
 }

@@ -85,6 +85,14 @@ impl Stage {
         self.set(setup, bench)
     }
 
+    /// Takes caps and queue settings away until the next [`Stage::change`]: nobody waits for a slow disk while a database is filled.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn relax(&mut self, bench: &mut Bench) -> Result<(), LabError> {
+        self.settle(bench)
+    }
+
     /// Unmounts and mounts again with the options of `setup`, which has the same file systems and places. Nobody may use a file
     /// here meanwhile: the database is shut down.
     ///

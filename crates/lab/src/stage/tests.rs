@@ -159,6 +159,24 @@ fn classes_of_files_in_their_places() {
     run.finish();
 }
 
+/// What lies in the directory as it is goes with the stage too: one visit does not stand in the way of the next.
+#[test]
+fn a_directory_as_it_is_again_and_again() {
+    let mut run = Run::new();
+    let elsewhere = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let directory = elsewhere.path().display().to_string();
+    for levels in [&[][..], &[("place.redo", directory.as_str())], &[]] {
+        let placed = setup(levels);
+        let mut stage = Stage::raise(&placed, &sizes(), run.bench()).unwrap();
+        stage.relax(run.bench()).unwrap();
+        live(&stage);
+        stage.change(&placed, run.bench()).unwrap();
+        stage.proof(&placed).unwrap();
+        stage.strike(run.bench()).unwrap();
+    }
+    run.finish();
+}
+
 #[test]
 fn what_did_not_take_effect_is_an_error_and_leaves_nothing() {
     let mut run = Run::new();

@@ -1,36 +1,23 @@
 //! `redoubt cases`
 
-/// The questions that this version answers: name, question, command.
-const CASES: [(&str, &str, &str); 10] = [
+use lab::compare::{Case, TargetKind};
+
+/// The questions beside those of `compare`: name, question, command.
+const OTHERS: [(&str, &str, &str); 7] = [
     (
-        "io modes",
-        "Cached, asynchronous, direct, both, or concurrent I/O: which should the database use here?",
-        "redoubt compare",
-    ),
-    (
-        "growth",
-        "How fast does a table grow, and how fast is it counted, cold and warm?",
-        "redoubt compare, redoubt run growth",
-    ),
-    (
-        "commit",
-        "How many rows per second can sessions insert when each row is committed?",
-        "redoubt run commit --sessions 10",
-    ),
-    (
-        "order-entry",
-        "How many business transactions per minute does this storage carry, and how long do they take?",
+        "one case by itself",
+        "What does the database see of one case: waits, active sessions, files, buffers, redo?",
         "redoubt run order-entry --sessions 15 --minutes 5",
     ),
     (
-        "scan",
-        "How fast is a large table scanned past the cache, into the cache, and from the cache?",
-        "redoubt run scan --scale 0.1",
+        "your own factors",
+        "Any factor crossed with any other: which combination is best?",
+        "redoubt compare --vary fs=ext4,xfs --vary io=none,setall --vary sessions=1,10",
     ),
     (
-        "random-read",
-        "How many single blocks per second does the database read that its cache does not hold?",
-        "redoubt run random-read --sessions 32",
+        "a slower device",
+        "What if the disk were slower?",
+        "redoubt compare --vary throttle=off,azure-p10,hdd-7200",
     ),
     (
         "your own mix",
@@ -55,7 +42,27 @@ const CASES: [(&str, &str, &str); 10] = [
 ];
 
 pub fn run() {
-    for (name, question, command) in CASES {
+    for case in Case::ALL {
+        let command = match case {
+            Case::IoModes => "redoubt compare".to_owned(),
+            Case::Placement => "redoubt compare placement --slow /hdd --fast /ssd".to_owned(),
+            other => format!("redoubt compare {other}"),
+        };
+        let titles: Vec<_> = case.workloads(TargetKind::Engine).iter().map(|w| w.about().title).collect();
+        let varied: Vec<_> = case.vary(&[]).iter().map(ToString::to_string).collect();
+        anstream::println!("{case}\n  {}", case.question());
+        anstream::println!("  measures {}", titles.join("; "));
+        anstream::println!(
+            "  varies {}",
+            if varied.is_empty() {
+                "place.data, undo, temp, redo, control, one move at a time".into()
+            } else {
+                varied.join(" ")
+            }
+        );
+        anstream::println!("  $ {command}\n");
+    }
+    for (name, question, command) in OTHERS {
         anstream::println!("{name}\n  {question}\n  $ {command}\n");
     }
 }

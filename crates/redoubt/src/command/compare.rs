@@ -1,26 +1,88 @@
 //! `redoubt compare`
 
-use super::{command_line, directory, measured};
+use super::{command_line, directory, measured, print};
 use crate::cli::Compare;
-use anyhow::Result;
+use anyhow::{Context, Result, anyhow};
+use lab::compare::experiment::Experiment;
+use lab::compare::{Options, preview};
+use lab::factor::{Limit, Storage};
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use units::Seed;
+use std::str::FromStr;
+use units::{Bytes, Seed};
 
 pub fn run(options: Compare) -> Result<ExitCode> {
-    let asked = lab::compare::Options {
-        directory: directory("compare", &options.dir)?,
-        target: options.target,
-        minutes: options.minutes,
-        size: options.size,
-        sessions: options.sessions,
-        block: options.block,
-        read_share: options.read_share,
-        hit_ratio: options.hit_ratio,
-        modes: options.modes,
-        apis: options.api,
+    let asked = asked(&options)?;
+    if options.dry_run {
+        for line in preview::preview(&asked)?.lines() {
+            print(&line);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    measured(&options.run, |control| lab::compare::run(&asked, control))
+}
+
+/// What was typed, then what the file says, then the defaults.
+fn asked(options: &Compare) -> Result<Options> {
+    let written = match &options.experiment {
+        Some(path) => read(path)?,
+        None => Experiment::default(),
+    };
+    let file = Written { path: options.experiment.as_deref(), options: &written.options };
+    let mut vary = options.vary.clone();
+    vary.extend(
+        written.vary.iter().filter(|v| !options.vary.iter().any(|typed| typed.factor == v.factor)).cloned(),
+    );
+    let directory_typed = file.or(options.dir.clone(), "dir")?.unwrap_or_else(|| PathBuf::from("."));
+    Ok(Options {
+        case: options.case.or(written.case).unwrap_or_default(),
+        directory: directory("compare", &directory_typed)?,
+        target: file.or(options.target, "target")?.unwrap_or_default(),
+        vary,
+        baseline: file.or(options.baseline.clone(), "baseline")?,
+        slow: match file.or(options.slow.clone(), "slow")? {
+            Some(slow) => slow,
+            None => Storage::Throttled {
+                limit: Limit::preset("hdd-7200").context("the preset hdd-7200")?,
+                within: None,
+            },
+        },
+        fast: file.or(options.fast.clone(), "fast")?.unwrap_or(Storage::Here),
+        minutes: file.or(options.minutes, "minutes")?,
+        size: file.or(options.size, "size")?,
+        sessions: file.or(options.sessions, "sessions")?.unwrap_or(10),
+        block: file.or(options.block, "block")?.unwrap_or(Bytes::kib(8)),
+        read_share: file.or(options.read_share, "read_share")?.unwrap_or(0.9),
+        hit_ratio: file.or(options.hit_ratio, "hit_ratio")?.unwrap_or(0.9),
+        modes: options.modes.clone(),
+        apis: options.api.clone(),
         seed: options.run.seed.map_or_else(Seed::draw, Seed),
         command: command_line(),
         record_path: options.run.record.clone(),
-    };
-    measured(&options.run, |control| lab::compare::run(&asked, control))
+    })
+}
+
+fn read(path: &Path) -> Result<Experiment> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{} cannot be read; is the name right?", path.display()))?;
+    Experiment::read(&text).map_err(|error| anyhow!("{}: {error}", path.display()))
+}
+
+/// The options of an experiment's file.
+struct Written<'a> {
+    path: Option<&'a Path>,
+    options: &'a [(String, String)],
+}
+
+impl Written<'_> {
+    /// What was typed; else the value of `key`, read as if it had been typed.
+    fn or<T: FromStr<Err: Display>>(&self, typed: Option<T>, key: &str) -> Result<Option<T>> {
+        if typed.is_some() {
+            return Ok(typed);
+        }
+        let Some((_, value)) = self.options.iter().find(|(name, _)| name == key) else { return Ok(None) };
+        let path = self.path.unwrap_or(Path::new("experiment.toml"));
+        value.parse().map(Some).map_err(|error| anyhow!("{}: {key} = {value:?}: {error}", path.display()))
+    }
 }

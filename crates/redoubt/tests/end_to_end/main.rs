@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod collapse;
+mod factors;
 mod fuse;
 mod guide;
 mod page;

@@ -88,3 +88,22 @@ fn cleanup_leaves_a_living_run_alone() {
     assert_eq!(done.code, Some(130), "{}\n{}", done.stdout, done.stderr);
     stage.assert_untouched();
 }
+
+/// While a file system of ours stands, and while it is made: Ctrl-C takes it down, and the record stays.
+#[test]
+fn ctrl_c_takes_down_what_stands() {
+    let _turn = measuring();
+    for after in [Nanos::millis(700), Nanos::millis(5000)] {
+        let stage = Stage::new();
+        let child = start(&stage, &["compare", "filesystem", "--minutes", "1", "--vary", "fs=ext4,xfs"]);
+        clock::sleep(after);
+        signal(&child, "INT");
+        let done = Done::of(child.wait_with_output().expect("wait"));
+        assert_eq!(done.code, Some(130), "{}\n{}", done.stdout, done.stderr);
+        stage.assert_untouched();
+        assert_eq!(stage.reader().status().expect("status"), "interrupted");
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+        assert!(!mounts.contains(stage.folder().to_str().expect("a plain path")), "{mounts}");
+        assert!(stage.run(&["cleanup"]).ok().stdout.contains("Nothing to undo"));
+    }
+}

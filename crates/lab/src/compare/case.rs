@@ -1,0 +1,216 @@
+//! The named questions: a case is workloads, what it varies by itself, and the question that its answer answers.
+
+use super::TargetKind;
+use super::visit::Workload;
+use crate::factor::{Factor, Vary, nearest};
+use std::fmt;
+use std::str::FromStr;
+
+/// A question that `compare` answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Case {
+    /// No case was named: the main job.
+    #[default]
+    IoModes,
+    /// Cached, direct or concurrent I/O for a table that grows and is scanned.
+    Growth,
+    /// Commits.
+    Commit,
+    /// Which file system.
+    Filesystem,
+    /// Which I/O scheduler.
+    Scheduler,
+    /// Which class of files belongs on the fast device.
+    Placement,
+    /// What asynchronous I/O gives on a slow and on a fast device.
+    Async,
+    /// Three ways to scan a table.
+    Scan,
+    /// Single rows by address.
+    RandomRead,
+    /// Transactions of a wholesale supplier.
+    OrderEntry,
+}
+
+impl Case {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::IoModes,
+        Self::Growth,
+        Self::Commit,
+        Self::Filesystem,
+        Self::Scheduler,
+        Self::Placement,
+        Self::Async,
+        Self::Scan,
+        Self::RandomRead,
+        Self::OrderEntry,
+    ];
+
+    /// As it is typed; the main job needs no name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::IoModes => "io-modes",
+            Self::Growth => "growth",
+            Self::Commit => "commit",
+            Self::Filesystem => "filesystem",
+            Self::Scheduler => "scheduler",
+            Self::Placement => "placement",
+            Self::Async => "async",
+            Self::Scan => "scan",
+            Self::RandomRead => "random-read",
+            Self::OrderEntry => "order-entry",
+        }
+    }
+
+    /// The headline question.
+    pub const fn question(self) -> &'static str {
+        match self {
+            Self::IoModes => {
+                "Cached, asynchronous, direct, both, or concurrent I/O: which should the database use here?"
+            }
+            Self::Growth => {
+                "Cached, direct or concurrent I/O: how fast does a table grow, and how fast is it scanned?"
+            }
+            Self::Commit => "Which I/O mode brings the most commits per second?",
+            Self::Filesystem => "Which file system should the database be on?",
+            Self::Scheduler => "Which I/O scheduler should the device have?",
+            Self::Placement => "Which files belong on the fast device: which single move pays most?",
+            Self::Async => "Does asynchronous I/O pay, on a slow and on a fast device, and is it stable?",
+            Self::Scan => "How fast is a table scanned past the cache, into the cache, and again?",
+            Self::RandomRead => "Which I/O mode reads the most single blocks?",
+            Self::OrderEntry => "Which I/O mode carries the most business transactions?",
+        }
+    }
+
+    /// What is done under each configuration, in running order.
+    pub fn workloads(self, target: TargetKind) -> Vec<Workload> {
+        use Workload::*;
+        let wanted: &[Workload] = match self {
+            Self::IoModes => &[
+                ReadColdOne,
+                ReadCold,
+                ReadCached,
+                GrowthWrite,
+                GrowthScanCold,
+                GrowthScanWarm,
+                CommitOne,
+                Commit,
+                Mixed,
+                Writers,
+            ],
+            Self::Growth => &[GrowthWrite, GrowthScanCold, GrowthScanWarm],
+            Self::Commit => &[CommitOne, Commit],
+            Self::Filesystem => &[ReadCold, GrowthWrite, GrowthScanCold, Commit, Mixed, Writers],
+            Self::Scheduler => &[ReadCold, Commit, Mixed, Writers],
+            Self::Placement | Self::Async => &[Commit, Mixed],
+            Self::Scan => &[ScanDirectPath, ScanScattered, ScanCached],
+            Self::RandomRead => &[ReadColdOne, ReadCold, ReadCached],
+            Self::OrderEntry => &[Mixed],
+        };
+        wanted.iter().copied().filter(|workload| workload.runs_on(target)).collect()
+    }
+
+    /// What it varies when the user does not say, `FACTOR=LEVEL,…`; the first level is the baseline's.
+    const fn varies(self) -> &'static [&'static str] {
+        match self {
+            Self::IoModes => &["io=none,asynch,directio,setall,concurrent", "api=io_uring,libaio"],
+            Self::Growth => &["io=none,directio,concurrent"],
+            Self::Commit | Self::Scan => &["io=none,directio,setall"],
+            Self::RandomRead | Self::OrderEntry => &["io=none,asynch,directio,setall"],
+            Self::Filesystem => &[
+                "fs=ext4:data=ordered,ext4:data=writeback,ext3:data=ordered,ext3:data=writeback,xfs,ext2,btrfs",
+            ],
+            Self::Scheduler => &["fs=ext4", "scheduler=none,mq-deadline,kyber,bfq"],
+            // Its configurations are moves, not combinations. What is fast has the same file system as what is slow.
+            Self::Placement => &["fs=ext4"],
+            Self::Async => &["fs=ext4", "io=directio,setall", "sessions=4,32"],
+        }
+    }
+
+    /// The factor without which it would not be itself; it stays when the user varies others beside.
+    const fn own_factor(self) -> Option<Factor> {
+        match self {
+            Self::Filesystem => Some(Factor::Fs),
+            Self::Scheduler => Some(Factor::Scheduler),
+            Self::Async => Some(Factor::Io),
+            _ => None,
+        }
+    }
+
+    /// What is varied and held: what the user said; beside it what the case varies, unless the user varies something
+    /// else instead. A factor that the user names is the user's.
+    ///
+    /// # Panics
+    /// A default of ours that cannot be read: a bug, and a test looks for it.
+    pub fn vary(self, asked: &[Vary]) -> Vec<Vary> {
+        let own = self.varies().iter().map(|text| text.parse::<Vary>().expect("a default of ours"));
+        let theirs = asked.iter().any(|vary| vary.levels.len() > 1);
+        let mut all: Vec<Vary> = own
+            .filter(|vary| !asked.iter().any(|other| other.factor == vary.factor))
+            .filter(|vary| !theirs || self.own_factor().is_some() || vary.levels.len() == 1)
+            .chain(asked.iter().cloned())
+            .collect();
+        all.sort_by_key(|vary| Factor::ALL.iter().position(|factor| *factor == vary.factor));
+        all
+    }
+
+    /// Whether figures of a slow and a fast place are what it is about.
+    pub const fn slow_and_fast(self) -> bool {
+        matches!(self, Self::Placement | Self::Async)
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Case {
+    type Err = String;
+
+    /// # Errors
+    /// A sentence with the nearest name and the list.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = Self::ALL.map(Self::name);
+        Self::ALL.into_iter().find(|case| case.name() == text.trim()).ok_or_else(|| {
+            let meant =
+                nearest(text, &names).map_or_else(String::new, |name| format!(". Did you mean {name}?"));
+            format!("{text:?} is not a case{meant}. Cases: {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn varied(case: Case, asked: &[&str]) -> Vec<String> {
+        let asked: Vec<Vary> = asked.iter().map(|text| text.parse().unwrap()).collect();
+        case.vary(&asked).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn each_case_reads_its_name_and_its_defaults() {
+        for case in Case::ALL {
+            assert_eq!(case.name().parse(), Ok(case));
+            case.vary(&[]);
+            assert!(!case.workloads(TargetKind::Engine).is_empty());
+        }
+        assert!("filesytem".parse::<Case>().unwrap_err().contains("Did you mean filesystem?"));
+    }
+
+    #[test]
+    fn what_the_user_varies_replaces_or_crosses() {
+        // Its own factor stays, and is crossed with what the user varies.
+        assert_eq!(varied(Case::Scheduler, &["io=none,setall"]).len(), 3);
+        assert_eq!(varied(Case::Filesystem, &["fs=ext4,xfs"]), ["fs=ext4,xfs"]);
+        // A case that only happens to vary the mode varies what the user wants instead.
+        assert_eq!(varied(Case::Commit, &["place.redo=/ssd,/hdd"]), ["place.redo=/ssd,/hdd"]);
+        assert_eq!(varied(Case::IoModes, &["fs=ext4,xfs"]), ["fs=ext4,xfs"]);
+        // What has one level is held, and changes nothing else.
+        assert_eq!(varied(Case::Commit, &["fs=xfs"]), ["fs=xfs", "io=none,directio,setall"]);
+        assert_eq!(varied(Case::IoModes, &["api=libaio"]).len(), 2);
+    }
+}

@@ -1,0 +1,304 @@
+//! Which configurations are compared: from what was asked, what can be had here, and why the rest was left out.
+
+use super::Options;
+use super::case::Case;
+use super::visit::Workload;
+use crate::LabError;
+use crate::factor::{Cost, Factor, FileClass, Setup, Vary, cost, nearest};
+use crate::stage;
+use io::Api;
+use record::json::{Value, json};
+use units::Bytes;
+
+/// Most configurations in one comparison: more would need a day, or say nothing.
+const CONFIGURATIONS_MAX: usize = 64;
+
+/// A configuration with its name.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// What people call it; no two are called the same.
+    pub name: String,
+    /// All of its values.
+    pub setup: Setup,
+}
+
+/// What was left out, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// A configuration's name, or an API.
+    pub what: String,
+    /// What was seen.
+    pub reason: String,
+    /// What to type to have it; may be empty.
+    pub command: String,
+}
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct Design {
+    /// The question.
+    pub case: Case,
+    /// The configurations, the baseline first.
+    pub candidates: Vec<Candidate>,
+    /// What differs between them.
+    pub varied: Vec<Factor>,
+    /// What is done under each.
+    pub workloads: Vec<Workload>,
+    /// What cannot be had here.
+    pub left_out: Vec<LeftOut>,
+    /// What was decided for all configurations, for people.
+    pub notice: Option<String>,
+}
+
+impl Design {
+    /// Nothing is changed yet; only questions are asked.
+    ///
+    /// # Errors
+    /// What contradicts itself; fewer than two configurations that can be had.
+    pub fn of(options: &Options) -> Result<Self, LabError> {
+        let refuse = LabError::Target;
+        let (apis, mut left_out) = usable_apis(options);
+        let base = base(options, &apis);
+        let (varied, candidates) = match options.case {
+            Case::Placement => moves(options, &base).map_err(refuse)?,
+            _ => combinations(options, &base, &apis).map_err(refuse)?,
+        };
+        let mut candidates = candidates;
+        let mut setups: Vec<Setup> = candidates.iter().map(|candidate| candidate.setup.clone()).collect();
+        let notice = stage::level_field(&mut setups);
+        candidates.iter_mut().zip(setups).for_each(|(candidate, setup)| candidate.setup = setup);
+        if candidates.len() > CONFIGURATIONS_MAX {
+            return Err(refuse(format!(
+                "that makes {} configurations, and {CONFIGURATIONS_MAX} is the most that one run compares; vary fewer \
+                 factors at a time, or fewer levels",
+                candidates.len()
+            )));
+        }
+        let asked = candidates.len();
+        let mut design = Self {
+            case: options.case,
+            candidates: Vec::new(),
+            varied,
+            workloads: options.case.workloads(base.target),
+            left_out: Vec::new(),
+            notice,
+        };
+        for candidate in candidates {
+            match stage::possible(&candidate.setup) {
+                Ok(()) => design.candidates.push(candidate),
+                Err(obstacle) => left_out.push(LeftOut {
+                    what: candidate.name,
+                    reason: obstacle.reason,
+                    command: obstacle.command,
+                }),
+            }
+        }
+        design.left_out = left_out;
+        design.workloads.retain(|w| design.candidates.iter().all(|c| w.runs_on(c.setup.target)));
+        if let Some(name) = &options.baseline {
+            design.baseline(name).map_err(refuse)?;
+        }
+        if design.candidates.len() < 2 {
+            return Err(refuse(design.nothing_to_compare(asked)));
+        }
+        if design.workloads.is_empty() {
+            return Err(refuse(format!(
+                "case {} has no workload on target {}; leave --target out",
+                options.case, base.target
+            )));
+        }
+        Ok(design)
+    }
+
+    /// Moves the baseline to the front.
+    fn baseline(&mut self, name: &str) -> Result<(), String> {
+        let names: Vec<&str> = self.candidates.iter().map(|c| c.name.as_str()).collect();
+        match names.iter().position(|n| *n == name) {
+            Some(index) => {
+                let chosen = self.candidates.remove(index);
+                self.candidates.insert(0, chosen);
+                Ok(())
+            }
+            None => Err(format!(
+                "--baseline {name:?} is none of the configurations{}. They are: {}",
+                nearest(name, &names).map_or_else(String::new, |n| format!("; did you mean {n:?}?")),
+                names.join(", ")
+            )),
+        }
+    }
+
+    fn nothing_to_compare(&self, asked: usize) -> String {
+        if asked < 2 {
+            return "that leaves one configuration, and nothing to compare it with; name more --modes or \
+                    --api, or vary something: --vary FACTOR=LEVEL,LEVEL"
+                .into();
+        }
+        let mut text = String::from(
+            "fewer than two of the configurations can be had here, so there is nothing to compare.",
+        );
+        for left in &self.left_out {
+            text.push_str(&format!("\n  {}: {}", left.what, left.reason));
+            if !left.command.is_empty() {
+                text.push_str(&format!(" Type: {}", left.command));
+            }
+        }
+        text
+    }
+
+    /// Whether visits unmount and mount.
+    pub fn remounts(&self) -> bool {
+        cost(&self.varied) == Some(Cost::Medium)
+    }
+
+    /// Whether each visit makes its stage anew.
+    pub fn fresh(&self) -> bool {
+        cost(&self.varied) == Some(Cost::Hard)
+    }
+
+    /// The sessions of all configurations when they agree.
+    pub fn sessions(&self) -> Option<u32> {
+        let first = self.candidates.first()?.setup.sessions;
+        self.candidates.iter().all(|c| c.setup.sessions == first).then_some(first)
+    }
+
+    /// Largest database block of any configuration.
+    pub fn block_max(&self) -> Bytes {
+        self.candidates.iter().map(|c| c.setup.block).max().unwrap_or_default()
+    }
+
+    /// For the plan in the record: factors with their levels, in the order of the configurations.
+    pub fn factors(&self) -> Value {
+        let mut factors = Vec::new();
+        for &factor in &self.varied {
+            let mut levels: Vec<String> = Vec::new();
+            for candidate in &self.candidates {
+                let level = candidate.setup.level(factor);
+                if !levels.contains(&level) {
+                    levels.push(level);
+                }
+            }
+            factors.push(json!({ "factor": factor.to_string(), "title": factor.title(), "cost": factor.cost().to_string(),
+                                 "levels": levels }));
+        }
+        Value::Array(factors)
+    }
+}
+
+/// The APIs of asynchronous modes that work here, among those asked for.
+fn usable_apis(options: &Options) -> (Vec<Api>, Vec<LeftOut>) {
+    let (mut apis, mut left_out) = (Vec::new(), Vec::new());
+    for api in [Api::IoUring, Api::Libaio] {
+        if !options.apis.is_empty() && !options.apis.contains(&api) {
+            continue;
+        }
+        match api.available() {
+            Ok(()) => apis.push(api),
+            Err(error) => left_out.push(LeftOut {
+                what: api.to_string(),
+                reason: error.to_string(),
+                command: String::new(),
+            }),
+        }
+    }
+    (apis, left_out)
+}
+
+/// What holds where nothing varies.
+fn base(options: &Options, apis: &[Api]) -> Setup {
+    let mut base = Setup {
+        target: options.target,
+        sessions: options.sessions,
+        block: options.block,
+        ..Setup::default()
+    };
+    match apis.first() {
+        Some(&api) => base.api = api,
+        None => base.mode = io::IoMode::Directio,
+    }
+    base
+}
+
+/// All combinations of what is varied.
+fn combinations(
+    options: &Options,
+    base: &Setup,
+    apis: &[Api],
+) -> Result<(Vec<Factor>, Vec<Candidate>), String> {
+    let mut vary = options.case.vary(&options.vary);
+    if !options.modes.is_empty() {
+        let modes =
+            Vary::new(Factor::Io, &options.modes.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        match vary.iter_mut().find(|vary| vary.factor == Factor::Io) {
+            Some(io) => *io = modes,
+            None => vary.push(modes),
+        }
+    }
+    let asynchronous = |vary: &Vary| {
+        vary.factor == Factor::Io && vary.levels.iter().any(|l| !matches!(l.as_str(), "none" | "directio"))
+    };
+    let modes = vary.iter().any(asynchronous);
+    vary.retain_mut(|vary| match vary.factor {
+        Factor::Api => {
+            vary.levels.retain(|level| apis.iter().any(|api| api.to_string() == *level));
+            modes && !vary.levels.is_empty()
+        }
+        // Without an API only the blocking modes are left; it was said why.
+        Factor::Io if apis.is_empty() => {
+            vary.levels.retain(|level| matches!(level.as_str(), "none" | "directio"));
+            !vary.levels.is_empty()
+        }
+        _ => true,
+    });
+    let setups = Vary::combine(base, &vary)?;
+    let mut varied: Vec<Factor> = vary.iter().filter(|v| v.levels.len() > 1).map(|v| v.factor).collect();
+    // With one API the modes still say which.
+    if vary.iter().any(|v| v.factor == Factor::Api)
+        && !varied.contains(&Factor::Api)
+        && varied.contains(&Factor::Io)
+    {
+        varied.push(Factor::Api);
+    }
+    let mut candidates = Vec::new();
+    if options.case == Case::Async {
+        for (word, storage) in [("slow", &options.slow), ("fast", &options.fast)] {
+            for setup in &setups {
+                let place = FileClass::ALL.into_iter().map(|class| (class, storage.clone())).collect();
+                let name = format!("{word} {}", setup.name(&varied));
+                candidates.push(Candidate { name, setup: Setup { place, ..setup.clone() } });
+            }
+        }
+        varied.insert(0, Factor::Places);
+    } else {
+        candidates.extend(setups.into_iter().map(|setup| Candidate { name: setup.name(&varied), setup }));
+    }
+    Ok((varied, candidates))
+}
+
+/// Everything on the slow device; each class alone on the fast one; everything there.
+fn moves(options: &Options, base: &Setup) -> Result<(Vec<Factor>, Vec<Candidate>), String> {
+    if let Some(vary) = options.vary.iter().find(|vary| vary.levels.len() > 1) {
+        return Err(format!(
+            "case placement moves one class of files after the other, and varies nothing beside; hold {0} with one level, \
+             or leave the case out: redoubt compare --vary {vary}",
+            vary.factor
+        ));
+    }
+    if options.slow == options.fast {
+        return Err(format!("--slow and --fast are both {}; name two places", options.slow));
+    }
+    let base = Vary::combine(base, &options.case.vary(&options.vary))?.remove(0);
+    let placed = |fast: &[FileClass]| {
+        let place = FileClass::ALL.into_iter().map(|class| {
+            (class, if fast.contains(&class) { options.fast.clone() } else { options.slow.clone() })
+        });
+        Setup { place: place.collect(), ..base.clone() }
+    };
+    let mut candidates = vec![Candidate { name: "all slow".into(), setup: placed(&[]) }];
+    candidates.extend(
+        FileClass::ALL
+            .into_iter()
+            .map(|class| Candidate { name: format!("{class} fast"), setup: placed(&[class]) }),
+    );
+    candidates.push(Candidate { name: "all fast".into(), setup: placed(&FileClass::ALL) });
+    Ok((FileClass::ALL.map(Factor::Place).to_vec(), candidates))
+}

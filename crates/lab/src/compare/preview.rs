@@ -1,0 +1,154 @@
+//! What a comparison would do, before anything is changed.
+
+use super::design::{Design, LeftOut};
+use super::plan::{BLOCKS_MIN, Plan, Price};
+use super::{Options, choose_size, disk};
+use crate::LabError;
+use crate::factor::{Factor, Limit, PRESETS, Storage};
+use std::fmt;
+use units::{Bytes, Nanos, Seed};
+
+/// Seconds that making, filling and removing a stage took on the machine where the default budgets were chosen.
+const FRESH_SECONDS: f64 = 6.0;
+/// Budget of the main job, minutes.
+const MINUTES_DEFAULT: f64 = 4.5;
+
+/// The plan before the pilot: its times are assumed.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// What would be compared.
+    pub design: Design,
+    /// With what lengths.
+    pub plan: Plan,
+    /// Forecast of the whole run, seconds.
+    pub seconds: f64,
+    /// Data of each database.
+    pub data: Bytes,
+    /// Disk space at most.
+    pub disk: Bytes,
+}
+
+/// What would be done.
+///
+/// # Errors
+/// What makes it impossible.
+pub fn preview(options: &Options) -> Result<Preview, LabError> {
+    options.check()?;
+    let design = Design::of(options)?;
+    let data = choose_size(options, &design)?;
+    let seconds = minutes(options, &design) * 60.0;
+    let price = assumed(&design);
+    let pilot = pilot_seconds(&design, &price);
+    let plan =
+        Plan::for_budget(seconds - pilot, &design.workloads, &price, Bytes(data.0 / super::GROWTH_SHARE));
+    let disk = disk(&design, data);
+    Ok(Preview { seconds: pilot + plan.seconds, plan, data, disk, design })
+}
+
+/// What a block costs by what is known before anything was measured.
+fn assumed(design: &Design) -> Price {
+    let visits = stats::order::block(design.candidates.len(), 0, Seed(0)).len() as u32;
+    let fresh = if design.fresh() { FRESH_SECONDS } else { 0.0 };
+    Price::assumed(visits, &design.workloads, fresh)
+}
+
+/// What making the files and the pilot take.
+fn pilot_seconds(design: &Design, price: &Price) -> f64 {
+    const ENDS: f64 = 5.0;
+    let pilot = Plan::pilot();
+    let visit = price.fixed / f64::from(price.visits)
+        + pilot.phases.seconds(&design.workloads)
+        + price.bulk / f64::from(price.visits) * pilot.growth.0 as f64;
+    ENDS + visit * design.candidates.len() as f64
+}
+
+/// The budget: what the user allowed, or what this design needs for the fewest blocks in visits of usual length.
+pub fn minutes(options: &Options, design: &Design) -> f64 {
+    if let Some(minutes) = options.minutes {
+        return minutes;
+    }
+    if options.case == super::Case::IoModes && !design.fresh() && design.candidates.len() <= 8 {
+        return MINUTES_DEFAULT;
+    }
+    let price = assumed(design);
+    let blocks = if design.fresh() { BLOCKS_MIN } else { 8 };
+    let visit =
+        Plan::for_budget(0.0, &design.workloads, &price, Bytes::mib(16)).seconds / f64::from(BLOCKS_MIN);
+    let seconds = pilot_seconds(design, &price) + f64::from(blocks) * visit * 1.3;
+    (seconds / 60.0 * 2.0).ceil() / 2.0
+}
+
+impl Preview {
+    /// Lines for the terminal: what is compared, what it costs, what was left out.
+    pub fn lines(&self) -> Vec<String> {
+        let design = &self.design;
+        let mut lines = vec![format!("Case {}: {}", design.case, design.case.question())];
+        lines.push(format!("{} configurations; the first is the baseline:", design.candidates.len()));
+        lines.extend(design.candidates.iter().map(|candidate| format!("  {}", candidate.name)));
+        for &factor in &design.varied {
+            lines.push(format!("varied: {factor}, {}; {}", factor.title(), means(factor)));
+        }
+        let held: Vec<String> = Factor::ALL
+            .into_iter()
+            .filter(|factor| !design.varied.contains(factor) && !told_elsewhere(design, *factor))
+            .map(|factor| format!("{factor}={}", design.candidates[0].setup.level(factor)))
+            .filter(|text| {
+                !["=here", "=as-is", "=off", "=auto", "=defaults"].iter().any(|end| text.ends_with(end))
+            })
+            .collect();
+        lines.push(format!("held: {}", held.join(" ")));
+        let titles: Vec<_> = design.workloads.iter().map(|w| w.about().title).collect();
+        lines.push(format!("measured in each visit: {}", titles.join("; ")));
+        let visits = stats::order::block(design.candidates.len(), 0, Seed(0)).len() as u32;
+        lines.push(format!(
+            "{} randomised blocks of {visits} visits{}: about {}, a pilot included",
+            self.plan.blocks,
+            if design.fresh() { ", each on a database that is made anew" } else { "" },
+            Nanos::secs(self.seconds)
+        ));
+        lines.push(format!("disk: {} at most, removed at the end", self.disk));
+        for preset in PRESETS.iter().filter(|preset| uses(design, preset.name)) {
+            let numbers = Limit::preset(preset.name).map_or_else(String::new, Limit::numbers);
+            lines.push(format!("{}: {numbers}; {}", preset.name, preset.source));
+        }
+        lines.extend(design.notice.clone());
+        lines.extend(design.left_out.iter().map(|left| format!("left out: {left}")));
+        lines.push("Nothing was changed. Leave --dry-run away to run it.".into());
+        lines
+    }
+}
+
+/// Whether a configuration imitates the device of this name.
+fn uses(design: &Design, name: &str) -> bool {
+    let named = |limit: &Limit| limit.preset == Some(name);
+    let placed = |storage: &Storage| matches!(storage, Storage::Throttled { limit, .. } if named(limit));
+    let mut setups = design.candidates.iter().map(|candidate| &candidate.setup);
+    setups.any(|s| s.throttle.as_ref().is_some_and(named) || s.place.values().any(placed))
+}
+
+/// Places are told together where they are one, and by class where they are not.
+fn told_elsewhere(design: &Design, factor: Factor) -> bool {
+    let by_class = design.varied.iter().any(|varied| matches!(varied, Factor::Place(_)));
+    let several = design.candidates[0].setup.level(Factor::Places) == "several";
+    match factor {
+        Factor::Places => by_class || several,
+        Factor::Place(_) => !by_class && !several,
+        _ => false,
+    }
+}
+
+/// What varying a factor means for the run.
+fn means(factor: Factor) -> &'static str {
+    match factor.cost() {
+        crate::factor::Cost::Easy => "the database is opened anew for each level",
+        crate::factor::Cost::Medium => "mounted anew for each visit",
+        crate::factor::Cost::Hard => "everything is made anew for each visit",
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}. {}", self.what, self.reason)?;
+        if self.command.is_empty() { Ok(()) } else { write!(f, " Type: {}", self.command) }
+    }
+}

@@ -1,0 +1,224 @@
+//! The workloads of a visit: what each is called, asks and measures, and on what it can be done.
+
+use super::TargetKind;
+use crate::workload::Trial;
+
+/// The workloads of a visit in the order in which they run. The order is fixed: each prepares what it needs itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// Single-block reads by one session, nothing cached.
+    ReadColdOne,
+    /// Single-block reads by all sessions, nothing cached.
+    ReadCold,
+    /// Single-block reads of a region that a page cache would hold.
+    ReadCached,
+    /// Case `growth`: bulk write.
+    GrowthWrite,
+    /// Case `growth`: scan after the page cache was dropped.
+    GrowthScanCold,
+    /// Case `growth`: the same scan again.
+    GrowthScanWarm,
+    /// One session commits.
+    CommitOne,
+    /// All sessions commit.
+    Commit,
+    /// Reads, changes and commits, with dirty-page batches.
+    Mixed,
+    /// Many writers on one file.
+    Writers,
+    /// Case `scan`: past the database's cache, nothing cached.
+    ScanDirectPath,
+    /// Case `scan`: into the database's cache, nothing cached.
+    ScanScattered,
+    /// Case `scan`: again, when caches hold what they could.
+    ScanCached,
+}
+
+/// What a workload is called, asks and measures.
+pub struct About {
+    /// Key in the record.
+    pub name: &'static str,
+    /// For people.
+    pub title: &'static str,
+    /// The question that it answers.
+    pub question: &'static str,
+    /// Unit of its rate.
+    pub metric: &'static str,
+    /// Gets a verdict of its own on the first page.
+    pub headline: bool,
+}
+
+impl Workload {
+    /// All, in running order.
+    pub const ALL: [Self; 13] = [
+        Self::ReadColdOne,
+        Self::ReadCold,
+        Self::ReadCached,
+        Self::GrowthWrite,
+        Self::GrowthScanCold,
+        Self::GrowthScanWarm,
+        Self::CommitOne,
+        Self::Commit,
+        Self::Mixed,
+        Self::Writers,
+        Self::ScanDirectPath,
+        Self::ScanScattered,
+        Self::ScanCached,
+    ];
+
+    /// Its description.
+    pub fn about(self) -> About {
+        let about =
+            |name, title, question, metric, headline| About { name, title, question, metric, headline };
+        match self {
+            Self::ReadColdOne => about(
+                "read-cold-1",
+                "single-block reads, cold, one session",
+                "How long does one session wait for a block that no cache holds?",
+                "reads/s",
+                false,
+            ),
+            Self::ReadCold => about(
+                "read-cold",
+                "single-block reads, cold",
+                "How many blocks per second do the sessions read that no cache holds?",
+                "reads/s",
+                true,
+            ),
+            Self::ReadCached => about(
+                "read-cached",
+                "single-block reads, hot region",
+                "What does the file system's page cache give to blocks that the database's own cache missed?",
+                "reads/s",
+                true,
+            ),
+            Self::GrowthWrite => about(
+                "growth-write",
+                "growth: bulk write",
+                "How fast does a table grow, commit included?",
+                "MB/s",
+                true,
+            ),
+            Self::GrowthScanCold => about(
+                "growth-scan-cold",
+                "growth: full scan, cold",
+                "How fast is it scanned when no cache holds it?",
+                "MB/s",
+                true,
+            ),
+            Self::GrowthScanWarm => about(
+                "growth-scan-warm",
+                "growth: full scan, second pass",
+                "How fast is it scanned again?",
+                "MB/s",
+                false,
+            ),
+            Self::CommitOne => about(
+                "commit-1",
+                "redo commits, one session",
+                "How long does a lone commit take?",
+                "commits/s",
+                false,
+            ),
+            Self::Commit => about(
+                "commit",
+                "redo commits",
+                "How many commits per second do the sessions get through one log writer?",
+                "commits/s",
+                true,
+            ),
+            Self::Mixed => about(
+                "mixed",
+                "transactions with dirty-page batches",
+                "How many transactions (4 reads, 2 changes, 1 commit) per second, while dirty pages are written?",
+                "transactions/s",
+                true,
+            ),
+            Self::Writers => about(
+                "writers",
+                "many writers on one file",
+                "How many durable single-block writes per second do many writers bring into one file?",
+                "writes/s",
+                true,
+            ),
+            Self::ScanDirectPath => about(
+                "scan-direct-path",
+                "full scan, direct path",
+                "How fast is a table scanned past the database's cache?",
+                "MB/s",
+                true,
+            ),
+            Self::ScanScattered => about(
+                "scan-scattered",
+                "full scan, scattered",
+                "How fast is it read into the database's cache?",
+                "MB/s",
+                true,
+            ),
+            Self::ScanCached => about(
+                "scan-cached",
+                "full scan, again",
+                "How fast is it scanned again, when caches hold what they could?",
+                "MB/s",
+                true,
+            ),
+        }
+    }
+
+    /// Whether `target` can do it.
+    pub fn runs_on(self, target: TargetKind) -> bool {
+        match target {
+            TargetKind::Files => !self.scans(),
+            // Many writers on one file are database writers there, and part of `mixed`.
+            TargetKind::Engine => self != Self::Writers,
+        }
+    }
+
+    /// Whether it is a fixed amount of work instead of a span of time.
+    pub fn bulk(self) -> bool {
+        self.scans() || matches!(self, Self::GrowthWrite | Self::GrowthScanCold | Self::GrowthScanWarm)
+    }
+
+    /// Whether it scans the table of case `scan`.
+    pub fn scans(self) -> bool {
+        matches!(self, Self::ScanDirectPath | Self::ScanScattered | Self::ScanCached)
+    }
+
+    /// Sessions or writers at once, when the configuration has `sessions`.
+    pub fn sessions(self, sessions: u32) -> u32 {
+        match self {
+            Self::ReadColdOne | Self::CommitOne => 1,
+            Self::Writers => super::configuration::WRITERS,
+            bulk if bulk.bulk() => 1,
+            _ => sessions,
+        }
+    }
+
+    /// Its value in its own metric.
+    pub fn rate(self, trial: &Trial) -> f64 {
+        match self {
+            bulk if bulk.bulk() => trial.megabytes_per_second(),
+            _ => trial.rate(),
+        }
+    }
+
+    /// Whether each of its requests must reach the device as one read when the mode bypasses the page cache.
+    pub fn reads_only(self) -> bool {
+        matches!(
+            self,
+            Self::ReadColdOne
+                | Self::ReadCold
+                | Self::ReadCached
+                | Self::GrowthScanCold
+                | Self::GrowthScanWarm
+                | Self::ScanDirectPath
+                | Self::ScanScattered
+                | Self::ScanCached
+        )
+    }
+
+    /// Whether a page cache may serve it by design.
+    pub fn cache_intended(self) -> bool {
+        matches!(self, Self::ReadCached | Self::GrowthScanWarm | Self::ScanCached)
+    }
+}
