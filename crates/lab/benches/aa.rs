@@ -120,6 +120,7 @@ fn real(comparisons: usize, blocks: usize, bytes: Bytes, measured: bool, goals: 
                     phases,
                     growth: Bytes::mib(8),
                     sessions: 10,
+                    writing: configuration.writers(),
                     block_bytes: BLOCK_BYTES,
                     log_block_bytes,
                     seed: seed.part(1000 + part),

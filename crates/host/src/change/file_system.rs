@@ -4,7 +4,10 @@ use crate::error::HostError;
 use crate::facts::{in_use, mounts};
 use crate::journal::{Journal, Step, Undo};
 use crate::{command, files};
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use units::Seed;
 
 /// A file system that this run mounted. The journal unmounts it.
 #[derive(Clone, Debug)]
@@ -42,6 +45,55 @@ pub fn make_file_system(
     };
     let arguments: Vec<&str> = quiet.iter().chain(options).copied().chain([target.as_ref()]).collect();
     journal.run(&format!("mkfs.{fs_type}"), &arguments, package, 600).map(|_| ())
+}
+
+/// As [`make_file_system`], on a device that the user named in full: the file system has a label of its own, and the journal blanks
+/// the device as long as it has that label.
+///
+/// # Errors
+/// As [`make_file_system`]; also a type whose `mkfs` is not known to take a label.
+pub fn make_file_system_labelled(
+    journal: &mut Journal,
+    device: &Path,
+    fs_type: &str,
+    options: &[&str],
+) -> Result<Step, HostError> {
+    if !matches!(fs_type, "ext2" | "ext3" | "ext4" | "xfs" | "btrfs" | "jfs" | "nilfs2") {
+        return Err(HostError::Unsupported {
+            what: format!("making {fs_type} on {}", device.display()),
+            why: "Redoubt would not know its own file system again".into(),
+            instead: "choose ext4, xfs or btrfs".into(),
+        });
+    }
+    let device = std::fs::canonicalize(device).map_err(|e| HostError::file("find", device, &e))?;
+    // 12 characters: no more fit xfs.
+    let label = format!("redoubt{:05x}", Seed::draw().0 & 0xf_ffff);
+    let step = journal.will(Undo::Blank { device: device.clone(), label: label.clone() })?;
+    let all: Vec<&str> = options.iter().copied().chain(["-L", &label]).collect();
+    match make_file_system(journal, &device, fs_type, &all) {
+        Ok(()) => Ok(step),
+        Err(error) => {
+            journal.undo_unless_hung(step, &error)?;
+            Err(error)
+        }
+    }
+}
+
+/// Zeroes at both ends of a device or file, where every signature lies; durable.
+///
+/// # Errors
+/// It cannot be written.
+pub fn blank(path: &Path) -> Result<(), HostError> {
+    const BYTES: u64 = 2 << 20;
+    let write = || -> std::io::Result<()> {
+        let mut file = std::fs::OpenOptions::new().read(true).write(true).open(path)?;
+        let size = file.seek(SeekFrom::End(0))?;
+        let zeroes = vec![0; BYTES.min(size) as usize];
+        file.write_all_at(&zeroes, 0)?;
+        file.write_all_at(&zeroes, size - zeroes.len() as u64)?;
+        file.sync_all()
+    };
+    write().map_err(|e| HostError::file("blank", path, &e))
 }
 
 /// The Debian package that holds `mkfs.TYPE`.

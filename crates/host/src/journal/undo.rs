@@ -62,6 +62,13 @@ pub enum Undo {
     },
     /// Remove a control group that we are about to create; processes in it go to the group above.
     RemoveCgroup(PathBuf),
+    /// Blank a device that the user named and that was free, if the file system on it still has our label.
+    Blank {
+        /// The device, symlinks resolved.
+        device: PathBuf,
+        /// The label that no other file system has.
+        label: String,
+    },
 }
 
 impl Undo {
@@ -104,6 +111,7 @@ impl Undo {
             Self::ClearLimit { path, line } => clear_limit(path, line),
             Self::DisableController { path, controller } => disable_controller(path, controller),
             Self::RemoveCgroup(path) => remove_cgroup(path),
+            Self::Blank { device, label } => blank_labelled(device, label),
         }
     }
 
@@ -126,13 +134,14 @@ impl Undo {
                 json!({"disable_controller": path_json(path), "line": controller})
             }
             Self::RemoveCgroup(path) => json!({"remove_cgroup": path_json(path)}),
+            Self::Blank { device, label } => json!({"blank": path_json(device), "label": label}),
         }
     }
 
     pub(super) fn from_json(json: &Value) -> Option<Self> {
         let path = |name: &str| json.get(name).and_then(json_path);
         let text = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-        let detail = ["backing", "source", "old", "new", "line", "beside"];
+        let detail = ["backing", "source", "old", "new", "line", "beside", "label"];
         let kind = json.as_object()?.keys().find(|k| !detail.contains(&k.as_str()))?;
         let first = path(kind)?;
         match kind.as_str() {
@@ -148,6 +157,7 @@ impl Undo {
             "clear_limit" => Some(Self::ClearLimit { path: first, line: text("line")? }),
             "disable_controller" => Some(Self::DisableController { path: first, controller: text("line")? }),
             "remove_cgroup" => Some(Self::RemoveCgroup(first)),
+            "blank" => Some(Self::Blank { device: first, label: text("label")? }),
             _ => None,
         }
     }
@@ -169,6 +179,9 @@ impl fmt::Display for Undo {
                 write!(f, "take {controller} back from {}", path.display())
             }
             Self::RemoveCgroup(path) => write!(f, "remove control group {}", path.display()),
+            Self::Blank { device, label } => {
+                write!(f, "remove the file system {label} from {}", device.display())
+            }
         }
     }
 }
@@ -315,6 +328,16 @@ fn disable_controller(path: &Path, controller: &str) -> Result<CleanupResult, Ho
     }
 }
 
+/// What has another label, or none, is not the file system that we made.
+fn blank_labelled(device: &Path, label: &str) -> Result<CleanupResult, HostError> {
+    let arguments = ["-p", "-s", "LABEL", "-o", "value", &device.to_string_lossy()];
+    let found = command::run("blkid", &arguments, "util-linux", 20)?;
+    if found.stdout.trim() != label {
+        return Ok(CleanupResult::AlreadyGone);
+    }
+    crate::change::blank(device).map(|()| CleanupResult::Undone)
+}
+
 fn remove_cgroup(path: &Path) -> Result<CleanupResult, HostError> {
     if !path.exists() {
         return Ok(CleanupResult::AlreadyGone);
@@ -364,6 +387,7 @@ mod tests {
                 controller: "io".into(),
             },
             Undo::RemoveCgroup("/sys/fs/cgroup/blkio/redoubt-x".into()),
+            Undo::Blank { device: "/dev/sdb".into(), label: "redoubt0a1b2".into() },
         ] {
             assert_eq!(Undo::from_json(&undo.to_json()), Some(undo));
         }

@@ -29,7 +29,7 @@ impl Comparison<'_> {
     pub(super) fn measure(&self, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
         let rows = self.rows(bench)?;
         let setups = &self.design.candidates;
-        let mut evidence = Evidence::new(&setups.iter().map(|c| c.setup.configuration()).collect::<Vec<_>>());
+        let mut evidence = Evidence::new(setups.iter().map(|c| &c.setup));
         let measured = self.blocks(&rows, &mut evidence, bench, control);
         // Also after Ctrl-C: what was finished is shown, so it is doubted too.
         self.conclude(&rows, &evidence, bench)?;

@@ -30,11 +30,13 @@ pub enum Case {
     RandomRead,
     /// Transactions of a wholesale supplier.
     OrderEntry,
+    /// Many writers on one file, against one.
+    Writers,
 }
 
 impl Case {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::IoModes,
         Self::Growth,
         Self::Commit,
@@ -45,6 +47,7 @@ impl Case {
         Self::Scan,
         Self::RandomRead,
         Self::OrderEntry,
+        Self::Writers,
     ];
 
     /// As it is typed; the main job needs no name.
@@ -60,6 +63,7 @@ impl Case {
             Self::Scan => "scan",
             Self::RandomRead => "random-read",
             Self::OrderEntry => "order-entry",
+            Self::Writers => "writers",
         }
     }
 
@@ -80,6 +84,7 @@ impl Case {
             Self::Scan => "How fast is a table scanned past the cache, into the cache, and again?",
             Self::RandomRead => "Which I/O mode reads the most single blocks?",
             Self::OrderEntry => "Which I/O mode carries the most business transactions?",
+            Self::Writers => "Does the file system let writers run side by side on one file?",
         }
     }
 
@@ -107,6 +112,7 @@ impl Case {
             Self::Scan => &[ScanDirectPath, ScanScattered, ScanCached],
             Self::RandomRead => &[ReadColdOne, ReadCold, ReadCached],
             Self::OrderEntry => &[Mixed],
+            Self::Writers => &[Writers],
         };
         wanted.iter().copied().filter(|workload| workload.runs_on(target)).collect()
     }
@@ -125,6 +131,8 @@ impl Case {
             // Its configurations are moves, not combinations. What is fast has the same file system as what is slow.
             Self::Placement => &["fs=ext4"],
             Self::Async => &["fs=ext4", "io=directio,setall", "sessions=4,32"],
+            // `directio` is one writer at a time by its meaning, so it says nothing of the file system.
+            Self::Writers => &["io=none,concurrent", "writers=1,8"],
         }
     }
 
@@ -134,8 +142,14 @@ impl Case {
             Self::Filesystem => Some(Factor::Fs),
             Self::Scheduler => Some(Factor::Scheduler),
             Self::Async => Some(Factor::Io),
+            Self::Writers => Some(Factor::Writers),
             _ => None,
         }
+    }
+
+    /// What it runs on when `asked` is what the user has: many writers on one file are a matter of plain files.
+    pub fn target(self, asked: TargetKind) -> TargetKind {
+        if self == Self::Writers { TargetKind::Files } else { asked }
     }
 
     /// What is varied and held: what the user said; beside it what the case varies, unless the user varies something
@@ -196,7 +210,7 @@ mod tests {
         for case in Case::ALL {
             assert_eq!(case.name().parse(), Ok(case));
             case.vary(&[]);
-            assert!(!case.workloads(TargetKind::Engine).is_empty());
+            assert!(!case.workloads(case.target(TargetKind::Engine)).is_empty());
         }
         assert!("filesytem".parse::<Case>().unwrap_err().contains("Did you mean filesystem?"));
     }

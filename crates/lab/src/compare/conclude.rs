@@ -52,7 +52,7 @@ pub(super) fn store(
     let Observed { trial, delta } = observed;
     let configuration = setup.configuration();
     let (threads, in_flight) = match workload {
-        Workload::Writers => configuration.writers(),
+        Workload::Writers => setup.writing(),
         bulk if bulk.bulk() => (1, configuration.bulk_depth()),
         _ => (workload.sessions(setup.sessions), workload.sessions(setup.sessions)),
     };

@@ -206,7 +206,7 @@ fn usable_apis(options: &Options) -> (Vec<Api>, Vec<LeftOut>) {
 /// What holds where nothing varies.
 fn base(options: &Options, apis: &[Api]) -> Setup {
     let mut base = Setup {
-        target: options.target,
+        target: options.case.target(options.target),
         sessions: options.sessions,
         block: options.block,
         ..Setup::default()

@@ -107,7 +107,7 @@ fn choose_size(options: &Options, design: &Design) -> Result<Bytes, LabError> {
         }
         Some(size) => size.0,
         None if design.fresh() => SIZE_DEFAULT_FRESH.0,
-        None if options.target == TargetKind::Engine => SIZE_DEFAULT_ENGINE.0,
+        None if options.case.target(options.target) == TargetKind::Engine => SIZE_DEFAULT_ENGINE.0,
         None => SIZE_DEFAULT.0.min(room * GROWTH_SHARE / (GROWTH_SHARE + 1)).max(SIZE_MIN.0),
     };
     let size = size - size % u64::from(visit::BULK_BYTES);

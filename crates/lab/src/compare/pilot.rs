@@ -104,6 +104,7 @@ impl Comparison<'_> {
             Workload::Mixed,
             Workload::GrowthWrite,
             Workload::ScanDirectPath,
+            Workload::Writers,
         ];
         let asked = asked.into_iter().filter(|w| self.design.workloads.contains(w)).take(WORKLOADS_MAX);
         let mut noise: Vec<(Workload, Vec<f64>)> = asked.map(|w| (w, Vec::new())).collect();
@@ -187,7 +188,7 @@ impl Comparison<'_> {
         bench.writer.plan(&json!({
             "case": design.case.name(), "question": design.case.question(), "factors": design.factors(),
             "stage": if design.fresh() { "made anew for each visit" } else { "one for the whole run" },
-            "target": self.options.target.to_string(), "configurations": names, "baseline": names[0], "blocks": p.blocks,
+            "target": self.options.case.target(self.options.target).to_string(), "configurations": names, "baseline": names[0], "blocks": p.blocks,
             "seed": bench.seed.0, "order": "random permutation, then its mirror in the next block", "delta": crate::DELTA,
             "looks": [p.blocks], "level_per_look": 0.05,
             "drop_rules": "none; blocks beyond the fourth are given up when the run takes a fifth longer than planned",

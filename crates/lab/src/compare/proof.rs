@@ -3,6 +3,7 @@
 use super::configuration::Configuration;
 use super::visit::Workload;
 use crate::evidence::{Delta, Observed, little};
+use crate::factor::Setup;
 use stats::check::{self, Check, Severity, Status};
 use stats::histogram::Histogram;
 
@@ -30,14 +31,18 @@ struct Sums {
 /// The evidence so far: `sums[configuration][workload]`.
 pub struct Proof {
     configurations: Vec<Configuration>,
+    /// Writes in flight in workload `writers`, by configuration.
+    writing: Vec<u32>,
     sums: Vec<Vec<Sums>>,
 }
 
 impl Proof {
     /// Nothing yet.
-    pub fn new(configurations: &[Configuration]) -> Self {
+    pub fn new<'s>(setups: impl Iterator<Item = &'s Setup>) -> Self {
+        let (configurations, writing): (Vec<_>, Vec<_>) =
+            setups.map(|setup| (setup.configuration(), setup.writing().1)).unzip();
         let sums = vec![vec![Sums::default(); Workload::ALL.len()]; configurations.len()];
-        Self { configurations: configurations.to_vec(), sums }
+        Self { configurations, writing, sums }
     }
 
     /// Adds a trial of `workload` under configuration `index`.
@@ -73,9 +78,9 @@ impl Proof {
     pub fn checks(&self, sessions: &[u32], block_bytes: &[u64]) -> Vec<Vec<(Option<Workload>, Check)>> {
         self.configurations
             .iter()
-            .zip(&self.sums)
+            .zip(self.sums.iter().zip(&self.writing))
             .zip(sessions.iter().zip(block_bytes))
-            .map(|((configuration, sums), (&sessions, &block_bytes))| {
+            .map(|((configuration, (sums, &writing)), (&sessions, &block_bytes))| {
                 let mut checks = Vec::new();
                 if configuration.mode.asynchronous() {
                     checks
@@ -84,7 +89,8 @@ impl Proof {
                 for workload in Workload::ALL {
                     let sums = &sums[workload as usize];
                     if sums.trials > 0 {
-                        let of_one = workload_checks(configuration, workload, sums, sessions, block_bytes);
+                        let of_one =
+                            workload_checks(configuration, workload, sums, writing, sessions, block_bytes);
                         checks.extend(of_one.into_iter().map(|check| (Some(workload), check)));
                     }
                 }
@@ -98,6 +104,7 @@ fn workload_checks(
     configuration: &Configuration,
     workload: Workload,
     sums: &Sums,
+    writing: u32,
     sessions: u32,
     block_bytes: u64,
 ) -> Vec<Check> {
@@ -113,7 +120,7 @@ fn workload_checks(
     let in_flight = match workload {
         Workload::ReadColdOne => Some(1),
         Workload::ReadCold | Workload::ReadCached => Some(sessions),
-        Workload::Writers => Some(configuration.writers().1),
+        Workload::Writers => Some(writing),
         _ => None,
     };
     if let Some(in_flight) = in_flight {

@@ -57,6 +57,7 @@ impl Subject {
                 phases: terms.phases,
                 growth: terms.growth,
                 sessions: terms.sessions,
+                writing: setup.writing(),
                 block_bytes: terms.block_bytes,
                 log_block_bytes: terms.log_block_bytes,
                 seed: Seed(0),

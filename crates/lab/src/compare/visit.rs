@@ -55,6 +55,8 @@ pub struct Visit<'a> {
     pub growth: Bytes,
     /// Sessions.
     pub sessions: u32,
+    /// Threads that write one file at once in workload `writers`, and their requests in flight.
+    pub writing: (u32, u32),
     /// Database block.
     pub block_bytes: u32,
     /// Redo is written in multiples of this: the largest alignment that any mode needs here, the same for all modes.
@@ -242,7 +244,7 @@ impl Visit<'_> {
     }
 
     fn writers(&self) -> Result<Trial, LabError> {
-        let (threads, in_flight) = self.configuration.writers();
+        let (threads, in_flight) = self.writing;
         let mut spec = self.load(Pattern::RandomWrite, threads, in_flight, self.phases.writers);
         spec.verify_every = 0;
         // One submitter with a batch in flight uses blocking threads nowhere; the API stays the configuration's.

@@ -74,6 +74,12 @@ impl Setup {
         Configuration { mode: self.mode, api }
     }
 
+    /// Threads that write one file at once in workload `writers`, and their requests in flight: as the I/O mode has it, or, when a
+    /// number of writers is said, one write in flight for each.
+    pub fn writing(&self) -> (u32, u32) {
+        self.writers.map_or_else(|| self.configuration().writers(), |writers| (writers, writers))
+    }
+
     /// Where files of `class` lie.
     pub fn storage(&self, class: FileClass) -> &Storage {
         self.place.get(&class).unwrap_or(&Storage::Here)

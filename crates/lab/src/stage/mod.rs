@@ -216,9 +216,27 @@ fn undo(bench: &mut Bench, step: Step) -> Result<(), LabError> {
     }
 }
 
-/// What the loop files of `setup` take on disk beside the files of a standing directory, for a database of `sizes`.
+/// What the loop files of `setup` take on disk, for a database of `sizes`.
 pub fn disk(setup: &Setup, sizes: &Sizes) -> Bytes {
-    Bytes(volume::plans(setup, sizes).iter().map(|plan: &Plan| plan.bytes.0).sum())
+    Bytes(loop_files(setup, sizes).map(|(_, bytes)| bytes.0).sum())
+}
+
+/// What the loop files of all setups take on disk: each stays for the next stage that has one of its name.
+pub fn disk_of_all(all: impl IntoIterator<Item = (Setup, Sizes)>) -> Bytes {
+    let mut largest: BTreeMap<PathBuf, u64> = BTreeMap::new();
+    for (setup, sizes) in all {
+        for (name, bytes) in loop_files(&setup, &sizes) {
+            let known = largest.entry(name).or_default();
+            *known = bytes.0.max(*known);
+        }
+    }
+    Bytes(largest.values().sum())
+}
+
+/// Names, below the directory that was named for them, and sizes.
+fn loop_files(setup: &Setup, sizes: &Sizes) -> impl Iterator<Item = (PathBuf, Bytes)> {
+    let plans = volume::plans(setup, sizes).into_iter().filter(Plan::is_ours);
+    plans.map(|plan| (plan.within().unwrap_or(Path::new("")).join(&plan.role), plan.bytes))
 }
 
 /// Whether `setup` needs more than a directory.

@@ -8,6 +8,7 @@ use crate::factor::Factor;
 use engine::Shutdown;
 use host::facts;
 use io::{Api, IoMode};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use units::Seed;
 
@@ -217,4 +218,44 @@ fn all_configurations_stand_on_what_one_needs() {
     assert!(level_field(&mut setups).unwrap().contains("ext4"));
     assert_eq!(setups.each_ref().map(|s| s.fs.to_string()), ["ext4", "ext4", "xfs"]);
     assert_eq!(level_field(&mut [setup(&[("io", "none")])]), None);
+}
+
+/// A device of the user's: blank, named in full; used with a file system, and blank again, also when nobody strikes the stage.
+#[test]
+fn a_device_that_the_user_named_is_blank_again() {
+    let mut run = Run::new();
+    let backing = run.folder.path().join("record-of-a-device");
+    std::fs::write(&backing, vec![0; 400 << 20]).unwrap();
+    let output = Command::new("losetup").args(["--show", "-f"]).arg(&backing).output().unwrap();
+    let device = Loop(String::from_utf8(output.stdout).unwrap().trim().to_owned());
+    let named = setup(&[("place.redo", &device.0)]);
+    for is_struck in [true, false] {
+        possible(&named).unwrap();
+        let stage = Stage::raise(&named, &sizes(), run.bench()).unwrap();
+        live(&stage);
+        assert!(stage.path(FileClass::Redo).join("redo03.log").exists());
+        assert!(values(&stage.proof(&named).unwrap()).contains(&format!("ext4 {}", device.0)));
+        assert!(possible(&named).unwrap_err().to_string().contains("is mounted at"));
+        if is_struck {
+            stage.strike(run.bench()).unwrap();
+        }
+    }
+    run.finish();
+    possible(&named).unwrap();
+}
+
+struct Loop(String);
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.0]).status();
+    }
+}
+
+#[test]
+fn loop_files_are_counted_once() {
+    let made = |text: &str| (setup(&[("fs", text)]), sizes());
+    let (ext4, raw) = (disk(&made("ext4").0, &sizes()), disk(&made("raw").0, &sizes()));
+    assert_eq!(disk_of_all([made("ext4"), made("xfs"), made("raw")]), Bytes(ext4.0 + raw.0));
+    assert!(raw < ext4 && raw > Bytes::mib(40), "{raw} {ext4}");
 }

@@ -10,8 +10,6 @@ use host::facts::{self, Device};
 use host::journal::Step;
 use host::workspace::Workspace;
 use io::{Access, RealStorage, Storage as _};
-use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use units::Bytes;
 
@@ -19,8 +17,6 @@ use units::Bytes;
 const FILE_SYSTEM_MIN: Bytes = Bytes::mib(320);
 /// The file system of a device whose file system nobody named.
 const FILE_SYSTEM: &str = "ext4";
-/// What is blanked of a device before it is used again, at its beginning and at its end: every signature lies there.
-const BLANK_BYTES: u64 = 2 << 20;
 
 /// A volume to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +35,11 @@ impl Plan {
     /// File system on it; none: raw.
     pub(super) fn kind(&self) -> Option<&str> {
         self.kind.as_deref()
+    }
+
+    /// Stands on a loop file of ours.
+    pub(super) fn is_ours(&self) -> bool {
+        !matches!(self.storage, Storage::Device(_))
     }
 
     /// The directory of its loop file, when it is not the run's own.
@@ -134,6 +135,8 @@ pub(super) struct Volume {
     node: PathBuf,
     /// The loop file and the undo of its device; none for a device that the user named.
     ours: Option<(PathBuf, Step)>,
+    /// The undo of the file system on a device that the user named.
+    labelled: Option<Step>,
     /// Mount point; none without a file system.
     point: Option<PathBuf>,
     mounted: Option<MountedAt>,
@@ -153,16 +156,23 @@ impl Volume {
                 (device.path, Some((file, device.step)))
             }
         };
+        let mut labelled = None;
         let point = match &plan.kind {
             None => None,
             Some(kind) => {
-                change::make_file_system(bench.journal(), &node, kind, mkfs_options(kind))?;
+                if ours.is_some() {
+                    change::make_file_system(bench.journal(), &node, kind, mkfs_options(kind))?;
+                } else {
+                    let step =
+                        change::make_file_system_labelled(bench.journal(), &node, kind, mkfs_options(kind))?;
+                    labelled = Some(step);
+                }
                 let point = workspace.list(&format!("{}.mnt", plan.role))?;
                 std::fs::create_dir_all(&point).map_err(|e| failed("make", &point, &e))?;
                 Some(point)
             }
         };
-        Ok(Self { plan, node, ours, point, mounted: None, options: String::new() })
+        Ok(Self { plan, node, ours, labelled, point, mounted: None, options: String::new() })
     }
 
     /// Mounts it as `setup` says; nothing to do without a file system.
@@ -184,7 +194,7 @@ impl Volume {
     pub(super) fn dismantle(self, bench: &mut Bench) -> Result<(), LabError> {
         match &self.ours {
             Some((_, step)) => undo(bench, *step),
-            None => blank(&self.node),
+            None => self.labelled.map_or_else(|| Ok(change::blank(&self.node)?), |step| undo(bench, step)),
         }
     }
 
@@ -251,7 +261,7 @@ fn mkfs_options(kind: &str) -> &'static [&'static str] {
 /// that is left of an earlier stage is used again.
 fn loop_file(file: &Path, bytes: Bytes) -> Result<(), LabError> {
     match std::fs::metadata(file) {
-        Ok(there) if there.len() == bytes.0 => return blank(file),
+        Ok(there) if there.len() == bytes.0 => return Ok(change::blank(file)?),
         Ok(_) => std::fs::remove_file(file).map_err(|e| failed("remove", file, &e))?,
         Err(_) => {}
     }
@@ -272,21 +282,8 @@ fn named(device: &Path, bytes: Bytes) -> Result<PathBuf, LabError> {
             Bytes(size)
         )));
     }
-    blank(&checked.device)?;
+    change::blank(&checked.device)?;
     Ok(checked.device)
-}
-
-/// Zeroes where signatures lie, durable.
-fn blank(path: &Path) -> Result<(), LabError> {
-    let write = || -> std::io::Result<()> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
-        let size = std::io::Seek::seek(&mut &file, std::io::SeekFrom::End(0))?;
-        let zeroes = vec![0; BLANK_BYTES.min(size) as usize];
-        file.write_all_at(&zeroes, 0)?;
-        file.write_all_at(&zeroes, size - zeroes.len() as u64)?;
-        file.sync_all()
-    };
-    write().map_err(|e| failed("blank", path, &e))
 }
 
 pub(super) fn failed(what: &str, path: &Path, error: &std::io::Error) -> LabError {

@@ -48,7 +48,8 @@ pub fn run() {
             Case::Placement => "redoubt compare placement --slow /hdd --fast /ssd".to_owned(),
             other => format!("redoubt compare {other}"),
         };
-        let titles: Vec<_> = case.workloads(TargetKind::Engine).iter().map(|w| w.about().title).collect();
+        let titles: Vec<_> =
+            case.workloads(case.target(TargetKind::Engine)).iter().map(|w| w.about().title).collect();
         let varied: Vec<_> = case.vary(&[]).iter().map(ToString::to_string).collect();
         anstream::println!("{case}\n  {}", case.question());
         anstream::println!("  measures {}", titles.join("; "));
