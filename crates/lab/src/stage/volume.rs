@@ -192,9 +192,10 @@ impl Volume {
 
     /// Detaches the device, or blanks the one that the user named.
     pub(super) fn dismantle(self, bench: &mut Bench) -> Result<(), LabError> {
-        match &self.ours {
-            Some((_, step)) => undo(bench, *step),
-            None => self.labelled.map_or_else(|| Ok(change::blank(&self.node)?), |step| undo(bench, step)),
+        match (&self.ours, self.labelled) {
+            (Some((_, step)), _) => undo(bench, *step),
+            (None, Some(step)) => undo(bench, step),
+            (None, None) => Ok(change::blank(&self.node)?),
         }
     }
 
