@@ -34,28 +34,32 @@ impl World {
         Self(world)
     }
 
-    /// What is new, gone or changed in `after`, one sentence each. New mounts, loop devices and groups count when `mark` or our name
-    /// is in them, and those that are gone when nothing of ours is: others may come and go on a living machine.
+    /// What is new, gone or changed in `after`, one sentence each. Others may come and go on a living machine: new mounts, loop
+    /// devices and groups count when `mark` is in them; whatever is said of a loop device that somebody else holds is theirs.
     pub fn differences(&self, after: &Self, mark: &str) -> Vec<String> {
+        let theirs = |name: &str| {
+            let device =
+                name.split(' ').find(|word| word.starts_with("loop") && *word != "loop").unwrap_or("");
+            let held = [self, after].map(|world| world.0.get(&format!("loop device {device}")));
+            held.into_iter().flatten().any(|backing| !backing.contains(mark))
+        };
+        let is_ours = |name: &str, value: &str| {
+            name.contains(mark)
+                || value.contains(mark)
+                || ["limit", "control group"].iter().any(|p| name.starts_with(p))
+        };
         let mut found = Vec::new();
-        for (name, value) in &after.0 {
+        for (name, value) in after.0.iter().filter(|(name, _)| !theirs(name)) {
             match self.0.get(name) {
-                None if name.contains(mark)
-                    || value.contains(mark)
-                    || name.starts_with("limit")
-                    || name.starts_with("control group") =>
-                {
-                    found.push(format!("{name}: left ({value})"))
-                }
+                None if is_ours(name, value) => found.push(format!("{name}: left ({value})")),
                 Some(old) if old != value => found.push(format!("{name}: was {old:?}, is {value:?}")),
                 _ => {}
             }
         }
-        let theirs = |name: &str, value: &str| name.contains("redoubt") || value.contains("redoubt");
-        for (name, value) in self.0.iter().filter(|(name, value)| !theirs(name, value)) {
-            let passing =
-                name.starts_with("loop device") || name.starts_with("limit") || name.contains("/tmp/");
-            if !after.0.contains_key(name) && !passing {
+        // A scratch mount of somebody else may end at any time.
+        let passing = |name: &str| name.contains("/tmp/") || name.contains("redoubt");
+        for (name, value) in self.0.iter().filter(|(name, _)| !theirs(name) && !passing(name)) {
+            if !after.0.contains_key(name) {
                 found.push(format!("{name}: gone (was {value})"));
             }
         }
@@ -70,6 +74,8 @@ fn limits(folder: &Path, world: &mut BTreeMap<String, String>) {
     {
         for line in read_to_string(folder.join(&file)).unwrap_or_default().lines() {
             if let Some((device, value)) = line.split_once(' ').filter(|_| file.ends_with("_device")) {
+                let device =
+                    device.strip_prefix("7:").map_or(device.to_owned(), |minor| format!("loop{minor}"));
                 world.insert(format!("limit {file} {device}"), value.to_owned());
             }
         }
@@ -122,10 +128,18 @@ mod tests {
         ]);
         assert_eq!(before.differences(&after, "redoubt").len(), 2);
         assert!(before.differences(&before, "redoubt").is_empty());
-        assert_eq!(
-            before.differences(&world(&[("mount /", "is mounted")]), "redoubt").len(),
-            1,
-            "a setting is gone"
-        );
+        let gone = world(&[("mount /", "is mounted")]);
+        assert_eq!(before.differences(&gone, "redoubt").len(), 1, "a setting is gone");
+    }
+
+    #[test]
+    fn a_loop_device_of_somebody_else_is_theirs() {
+        let held =
+            |value: &str| world(&[("loop device loop3", "over /data/disk"), ("loop3 scheduler", value)]);
+        assert!(held("none").differences(&held("bfq"), "/tmp/redoubt-crash-1").is_empty());
+        let free = |value: &str| world(&[("loop3 scheduler", value)]);
+        assert_eq!(free("none").differences(&free("bfq"), "/tmp/redoubt-crash-1").len(), 1);
+        let left = world(&[("limit blkio.throttle.read_iops_device loop3", "500")]);
+        assert_eq!(world(&[]).differences(&left, "/tmp/redoubt-crash-1").len(), 1);
     }
 }
