@@ -9,7 +9,7 @@ use crate::bench::Bench;
 use crate::control::Control;
 use crate::database::{Places, Sizes};
 use crate::factor::{Setup, Storage};
-use crate::stage::{self, Stage};
+use crate::stage::Stage;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use units::{Bytes, Seed};
@@ -90,12 +90,6 @@ impl Contents<'_> {
                 }
             }
         }
-    }
-
-    /// What `setup` takes on disk, at most: its files, or the loop files that hold them.
-    pub fn disk(&self, setup: &Setup) -> Bytes {
-        let sizes = self.sizes(setup);
-        sizes.total().max(stage::disk(setup, &sizes))
     }
 
     /// Most that growth may write in a visit.

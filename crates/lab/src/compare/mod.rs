@@ -91,7 +91,11 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
 /// What the files of a comparison take on disk, at most.
 fn disk(design: &Design, size: Bytes) -> Bytes {
     let contents = Contents { data: size, workloads: &design.workloads };
-    design.candidates.iter().map(|c| contents.disk(&c.setup)).max().unwrap_or_default()
+    let all = || design.candidates.iter().map(|c| (c.setup.clone(), contents.sizes(&c.setup)));
+    // Loop files stay for the next visit that has them; files in a directory go with their visit.
+    let in_directories = all().filter(|(setup, sizes)| stage::disk(setup, sizes).0 == 0);
+    let files = in_directories.map(|(_, sizes)| sizes.total()).max().unwrap_or_default();
+    Bytes(files.0 + stage::disk_of_all(all()).0)
 }
 
 /// The data file's size, foreseen against the free space before anything is written.
