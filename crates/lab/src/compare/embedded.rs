@@ -36,8 +36,8 @@ pub struct Embedded {
     pub data_file: PathBuf,
     /// Size of the table that is read at random.
     pub data_bytes: u64,
-    /// Rows of the table of case `scan`; 0: it is not there.
-    scanned: u64,
+    /// Rows of the tables of case `scan`, where they were made.
+    scanned: Option<scan::Rows>,
     /// Whether the table of rows to read is there.
     reads: bool,
     seed: Seed,
@@ -85,8 +85,10 @@ impl Embedded {
         if workloads.contains(&Workload::Mixed) {
             order_entry::prepare(&mut session, Scale::small(2), seed, cancel)?;
         }
-        let scanned =
-            if wanted(Workload::scans) { scan::prepare(&mut session, data.0, seed, cancel)? } else { 0 };
+        let cache = Self::sizes(data, setup).cache;
+        let scanned = wanted(Workload::scans)
+            .then(|| scan::prepare(&mut session, data.0, cache, seed, cancel))
+            .transpose()?;
         drop(session);
         instance.shutdown(Shutdown::Immediate)?;
         Ok(Self { database, data_file, data_bytes: data.0, scanned, reads: wanted(reads_rows), seed })
@@ -154,7 +156,11 @@ impl<'v> EmbeddedStay<'v> {
                 self.empty_caches()?;
             }
             Workload::CommitOne | Workload::Commit => self.drop_growing()?,
-            Workload::GrowthScanWarm | Workload::ScanCached | Workload::Writers => {}
+            Workload::ScanCached => {
+                let rows = self.scanned()?;
+                scan::warm(&mut self.session, scan::Way::Cached, rows, self.terms.cancel)?;
+            }
+            Workload::GrowthScanWarm | Workload::Writers => {}
         }
         let _ = seed;
         self.session.alter_system(&AlterSystem::Checkpoint)?;
@@ -311,10 +317,16 @@ impl<'v> EmbeddedStay<'v> {
         Ok(Trial::whole(began..ended, &[ended - began], bytes))
     }
 
+    /// The rows to scan; a workload that scans them was announced when the database was made.
+    fn scanned(&self) -> Result<scan::Rows, LabError> {
+        self.embedded.scanned.ok_or_else(|| inconsistent("scan", "the tables were not made".into()))
+    }
+
     /// One pass over the table of case `scan`.
     fn scan(&mut self, way: scan::Way) -> Result<Trial, LabError> {
         let began = clock::now();
-        let scanned = scan::run(&mut self.session, way, self.embedded.scanned, self.terms.cancel)?;
+        let rows = self.scanned()?;
+        let scanned = scan::run(&mut self.session, way, rows, self.terms.cancel)?;
         Ok(Trial::whole(began..began + scanned.elapsed, &[scanned.elapsed], scanned.bytes))
     }
 
