@@ -170,8 +170,9 @@ fn one(
     let moment = chance.within(within);
     let example = |name| binary.with_file_name("examples").join(name);
     let program = victim.example.map_or_else(|| binary.to_owned(), example);
-    let mut kill =
-        Kill { finished: kill_after(stage.redoubt(&program, victim.arguments), moment)?, ..Kill::default() };
+    let mut kill = Kill::default();
+    let (pid, finished) = kill_after(stage.redoubt(&program, victim.arguments), moment)?;
+    kill.finished = finished;
     kill.files_before_cleanup = world::files_below(&stage.directory) - 1;
     let cleanup_killed = round.is_multiple_of(CLEANUP_KILLED_EVERY);
     if cleanup_killed {
@@ -180,7 +181,7 @@ fn one(
     if let Err(failure) = output(&mut stage.redoubt(binary, &["cleanup"])) {
         kill.wrong.push(failure);
     }
-    kill.wrong.extend(look(stage, before));
+    kill.wrong.extend(look(stage, before, pid));
     for record in stage.records() {
         kill.records += 1;
         let path = record.to_string_lossy().into_owned();
@@ -211,13 +212,15 @@ fn one(
 }
 
 /// What is not as it was. Others on the machine change it too: what goes by itself within [`OTHERS`] was not ours.
-fn look(stage: &Stage, before: &World) -> Vec<String> {
+fn look(stage: &Stage, before: &World, pid: u32) -> Vec<String> {
     let mark = stage.root.to_string_lossy().into_owned();
-    let mut wrong = before.differences(&World::now(), &mark);
+    // Their names carry the journal's, and that the process's number.
+    let groups = format!("/redoubt-{pid}-");
+    let mut wrong = before.differences(&World::now(), &mark, &groups);
     let end = Instant::now() + OTHERS;
     while !wrong.is_empty() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(250));
-        wrong = before.differences(&World::now(), &mark);
+        wrong = before.differences(&World::now(), &mark, &groups);
     }
     let left = std::fs::read_dir(&stage.directory).into_iter().flatten().flatten();
     for entry in left {
@@ -231,8 +234,8 @@ fn look(stage: &Stage, before: &World) -> Vec<String> {
     wrong
 }
 
-/// Starts `command`, kills it after `moment`; whether it had ended before.
-fn kill_after(mut command: Command, moment: Duration) -> Result<bool, Failure> {
+/// Starts `command`, kills it after `moment`; its process number, and whether it had ended before.
+fn kill_after(mut command: Command, moment: Duration) -> Result<(u32, bool), Failure> {
     let mut child: Child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -244,7 +247,7 @@ fn kill_after(mut command: Command, moment: Duration) -> Result<bool, Failure> {
     // SIGKILL; an error means that it had just ended, which is as good.
     let _ = child.kill();
     let _ = child.wait();
-    Ok(finished)
+    Ok((child.id(), finished))
 }
 
 #[derive(Default)]

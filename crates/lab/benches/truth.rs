@@ -171,11 +171,8 @@ fn judge(words: &str, old: f64, new: f64, all: &[Decision], goals: &mut Goals) {
     );
     let beside = format!("% (as they are; one request in a block is {:.2} %)", 100.0 * resolution);
     goals.value(&format!("{words}: not widened"), covered(0.0), &beside, Aim::Told);
-    let aim = match truth {
-        1.0 => Aim::AtMost(5.0),
-        2.0.. => Aim::AtLeast(95.0),
-        _ => Aim::Told,
-    };
+    // How often a true difference is found depends on how noisy the disk is; that equals are not called different does not.
+    let aim = if truth == 1.0 { Aim::AtMost(5.0) } else { Aim::Told };
     let blocks: Vec<f64> = all.iter().map(|d| d.ratio.n as f64).collect();
     let beside = format!("% (median {} blocks)", median(&blocks));
     goals.value(&format!("{words}: called different"), share(called), &beside, aim);

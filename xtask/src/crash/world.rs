@@ -36,7 +36,8 @@ impl World {
 
     /// What is new, gone or changed in `after`, one sentence each. Others may come and go on a living machine: new mounts, loop
     /// devices and groups count when `mark` is in them; whatever is said of a loop device that somebody else holds is theirs.
-    pub fn differences(&self, after: &Self, mark: &str) -> Vec<String> {
+    /// `groups`: how the killed run's control groups begin.
+    pub fn differences(&self, after: &Self, mark: &str, groups: &str) -> Vec<String> {
         let theirs = |name: &str| {
             let device =
                 name.split(' ').find(|word| word.starts_with("loop") && *word != "loop").unwrap_or("");
@@ -44,9 +45,7 @@ impl World {
             held.into_iter().flatten().any(|backing| !backing.contains(mark))
         };
         let is_ours = |name: &str, value: &str| {
-            name.contains(mark)
-                || value.contains(mark)
-                || ["limit", "control group"].iter().any(|p| name.starts_with(p))
+            name.contains(mark) || value.contains(mark) || name.starts_with("limit") || name.contains(groups)
         };
         let mut found = Vec::new();
         for (name, value) in after.0.iter().filter(|(name, _)| !theirs(name)) {
@@ -126,20 +125,20 @@ mod tests {
             ("mount /mnt/redoubt-x", "is mounted"),
             ("mount /y", "is mounted"),
         ]);
-        assert_eq!(before.differences(&after, "redoubt").len(), 2);
-        assert!(before.differences(&before, "redoubt").is_empty());
+        assert_eq!(before.differences(&after, "redoubt", "redoubt-7-").len(), 2);
+        assert!(before.differences(&before, "redoubt", "redoubt-7-").is_empty());
         let gone = world(&[("mount /", "is mounted")]);
-        assert_eq!(before.differences(&gone, "redoubt").len(), 1, "a setting is gone");
+        assert_eq!(before.differences(&gone, "redoubt", "redoubt-7-").len(), 1, "a setting is gone");
     }
 
     #[test]
     fn a_loop_device_of_somebody_else_is_theirs() {
         let held =
             |value: &str| world(&[("loop device loop3", "over /data/disk"), ("loop3 scheduler", value)]);
-        assert!(held("none").differences(&held("bfq"), "/tmp/redoubt-crash-1").is_empty());
+        assert!(held("none").differences(&held("bfq"), "/tmp/redoubt-crash-1", "redoubt-7-").is_empty());
         let free = |value: &str| world(&[("loop3 scheduler", value)]);
-        assert_eq!(free("none").differences(&free("bfq"), "/tmp/redoubt-crash-1").len(), 1);
+        assert_eq!(free("none").differences(&free("bfq"), "/tmp/redoubt-crash-1", "redoubt-7-").len(), 1);
         let left = world(&[("limit blkio.throttle.read_iops_device loop3", "500")]);
-        assert_eq!(world(&[]).differences(&left, "/tmp/redoubt-crash-1").len(), 1);
+        assert_eq!(world(&[]).differences(&left, "/tmp/redoubt-crash-1", "redoubt-7-").len(), 1);
     }
 }
