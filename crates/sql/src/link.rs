@@ -3,7 +3,7 @@
 //! SQLite calls the virtual tables while the connection waits for SQLite, on the same thread. So the lock is never waited for;
 //! it is there because SQLite wants to be able to move a connection to another thread, and nobody holds it across a call into SQLite.
 
-use crate::virtual_table::{Entry, Pending};
+use crate::virtual_table::{Entry, Late, Pending};
 use engine::{EngineError, Session};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -22,6 +22,8 @@ pub struct Inner {
     pub entries: BTreeMap<String, Arc<Entry>>,
     /// Rows of the running INSERT that the engine has not got yet.
     pub pending: Option<Pending>,
+    /// Rows whose change waits until other rows have lost their keys.
+    pub late: Vec<Late>,
     /// Rows that the running statement has changed.
     pub changed: u64,
     /// Why a virtual table failed; SQLite only carries the words.
@@ -45,6 +47,7 @@ impl Link {
             session,
             entries: BTreeMap::new(),
             pending: None,
+            late: Vec::new(),
             changed: 0,
             failed: None,
             panicked: None,

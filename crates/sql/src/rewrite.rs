@@ -133,6 +133,12 @@ fn word(tokens: &[Token<'_>], at: usize, edits: &mut Vec<Edit>) -> Result<usize,
     } else if part {
     } else if token.is("SYSDATE") || token.is("SYSTIMESTAMP") {
         let (days, used) = added_days(tokens, at + 1);
+        if let Some(sign) = tokens.get(at + 1 + used).filter(|t| t.is_sign("-") || t.is_sign("+")) {
+            return Err(SqlError::at(
+                sign.start,
+                "only numbers and intervals are added to a date here; days between two: julianday(sysdate) - julianday(x)",
+            ));
+        }
         let end = tokens[at + used].end();
         replace(end, if days.is_empty() { "sysdate()".into() } else { format!("sysdate({days})") });
         return Ok(1 + used);
@@ -147,6 +153,10 @@ fn word(tokens: &[Token<'_>], at: usize, edits: &mut Vec<Edit>) -> Result<usize,
         ));
     } else if token.is("FETCH") && next.is_some_and(|t| t.is("FIRST") || t.is("NEXT")) {
         return fetch_first(tokens, at, edits);
+    } else if token.is("LISTAGG") && next.is_some_and(|t| t.is_sign("(")) {
+        replace(token.end(), "group_concat".into());
+    } else if token.is("WITHIN") && next.is_some_and(|t| t.is("GROUP")) {
+        return within_group(tokens, at, edits);
     } else if token.is("ROWNUM") {
         return rownum(tokens, at, edits);
     }
@@ -295,6 +305,18 @@ fn fetch_first(tokens: &[Token<'_>], at: usize, edits: &mut Vec<Edit>) -> Result
     }
 }
 
+/// `LISTAGG(x, ',') WITHIN GROUP (ORDER BY y)`: SQLite has the order inside of the first parentheses.
+fn within_group(tokens: &[Token<'_>], at: usize, edits: &mut Vec<Edit>) -> Result<usize, SqlError> {
+    let close = at.checked_sub(1).map(|at| &tokens[at]).filter(|t| t.is_sign(")"));
+    match (close, tokens.get(at + 2)) {
+        (Some(close), Some(open)) if open.is_sign("(") => {
+            edits.push(Edit { from: close.start, to: open.end(), text: " ".into() });
+            Ok(3)
+        }
+        _ => Err(SqlError::at(tokens[at].start, "write LISTAGG(x, ',') WITHIN GROUP (ORDER BY y)")),
+    }
+}
+
 /// `WHERE ROWNUM <= n` is LIMIT n at the end of its SELECT. Elsewhere ROWNUM counts the rows of the result.
 fn rownum(tokens: &[Token<'_>], at: usize, edits: &mut Vec<Edit>) -> Result<usize, SqlError> {
     let token = tokens[at];
@@ -391,6 +413,7 @@ mod tests {
         check("a > sysdate - (1/24) + 2", "a > sysdate(-(1*1.0/24)+2)");
         check("a > systimestamp - interval '5' minute", "a > sysdate(-5*1.0/1440)");
         check("select date '2026-01-31', t.sysdate", "select  '2026-01-31', t.sysdate");
+        refused("select sysdate - logon_time from t", "julianday");
     }
 
     #[test]
@@ -407,6 +430,15 @@ mod tests {
         refused("select count(*) from t where rownum <= 5", "counted");
         refused("select a from t where rownum <= 5 group by a", "grouped");
         refused("select a from t where rownum > 5", "ROWNUM <= n");
+    }
+
+    #[test]
+    fn lists_are_ordered_inside() {
+        check(
+            "select listagg(a, ',') within group (order by b desc) l from t",
+            "select group_concat(a, ',' order by b desc) l from t",
+        );
+        refused("select listagg(a) within group order by b from t", "WITHIN GROUP (ORDER BY y)");
     }
 
     #[test]

@@ -2,13 +2,16 @@
 //!
 //! Tables of the engine are not here: SQLite reaches them as virtual tables only.
 
+use crate::function::aggregate::Numbers;
 use crate::{function, rewrite};
 use engine::Value;
+use rusqlite::Connection;
 use rusqlite::config::DbConfig;
-use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Result};
+
+type Result<T, E = rusqlite::Error> = std::result::Result<T, E>;
 
 /// A connection of its own for a session. `now`: seconds since 1970-01-01 UTC, what SYSDATE shows.
 ///
@@ -31,33 +34,132 @@ pub fn prepare(db: &Connection, now: impl Fn() -> u64 + Send + Sync + 'static) -
     // A name in double quotes that is nothing's name is an error here, not a text.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
+    // LIKE tells capitals from small letters, as in Oracle.
+    db.pragma_update(None, "case_sensitive_like", true)?;
     // What SQLite sorts and sets aside by itself stays in memory too: it has no storage of its own.
     db.pragma_update(None, "temp_store", "memory")?;
     functions(db, now)
 }
 
+/// SYSDATE is not deterministic: it is looked at each time.
 fn functions(db: &Connection, now: impl Fn() -> u64 + Send + Sync + 'static) -> Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    db.create_scalar_function("nvl", 2, flags, |c| Ok(sql_value(function::nvl(value(c, 0), value(c, 1)))))?;
-    db.create_scalar_function("nvl2", 3, flags, |c| {
-        Ok(sql_value(value(c, if value(c, 0) == Value::Null { 2 } else { 1 })))
+    scalar(db, "nvl", 2, |v| Ok(function::nvl(v[0].clone(), v[1].clone())))?;
+    scalar(db, "nvl2", 3, |v| Ok(v[if v[0] == Value::Null { 2 } else { 1 }].clone()))?;
+    scalar(db, "decode", -1, |v| function::decode(v))?;
+    scalar(db, "greatest", -1, |v| Ok(function::extreme(v.to_vec(), true)))?;
+    scalar(db, "least", -1, |v| Ok(function::extreme(v.to_vec(), false)))?;
+    scalar(db, "to_char", -1, |v| function::to_char(one(v, "TO_CHAR")?, format(v)?))?;
+    scalar(db, "to_number", -1, |v| function::to_number(one(v, "TO_NUMBER")?, format(v)?))?;
+    for name in ["to_date", "to_timestamp"] {
+        scalar(db, name, -1, |v| match one(v, "TO_DATE")? {
+            Value::Text(text) => function::to_date(text, format(v)?).map(Value::Text),
+            Value::Null => Ok(Value::Null),
+            other => Err(format!("TO_DATE takes a text, not {other:?}")),
+        })?;
+    }
+    scalar(db, "trunc", -1, |v| function::trunc(one(v, "TRUNC")?, v.get(1)))?;
+    for (name, count) in
+        [("mod", 2), ("floor", 1), ("ceil", 1), ("power", 2), ("sqrt", 1), ("ln", 1), ("log", 2), ("exp", 1)]
+    {
+        scalar(db, name, count, move |v| Ok(function::arithmetic(name, v).unwrap_or(Value::Null)))?;
+    }
+    for (name, left) in [("lpad", true), ("rpad", false)] {
+        scalar(db, name, -1, move |v| {
+            let fill = v.get(2).map_or(Some(" ".to_owned()), text);
+            Ok(match (v.first().and_then(text), v.get(1), fill) {
+                (Some(value), Some(Value::Integer(length)), Some(fill)) => {
+                    function::pad(&value, *length, &fill, left).map_or(Value::Null, Value::Text)
+                }
+                _ => Value::Null,
+            })
+        })?;
+    }
+    scalar(
+        db,
+        "initcap",
+        1,
+        |v| Ok(text(&v[0]).map_or(Value::Null, |v| Value::Text(function::initcap(&v)))),
+    )?;
+    scalar(db, "ascii", 1, |v| {
+        Ok(text(&v[0]).and_then(|v| function::ascii(&v)).map_or(Value::Null, Value::Integer))
     })?;
-    db.create_scalar_function("decode", -1, flags, |c| {
-        let values: Vec<_> = (0..c.len()).map(|at| value(c, at)).collect();
-        function::decode(&values).map(sql_value).map_err(failed)
+    scalar(db, "chr", 1, |v| {
+        let Value::Integer(number) = v[0] else { return Ok(Value::Null) };
+        Ok(function::chr(number).map_or(Value::Null, Value::Text))
     })?;
-    db.create_scalar_function("to_char", -1, flags, |c| {
-        let format = match (c.len(), (c.len() == 2).then(|| value(c, 1))) {
-            (1, _) => None,
-            (_, Some(Value::Text(format))) => Some(format),
-            _ => return Err(failed("TO_CHAR takes a value and a format in single quotes".into())),
-        };
-        function::to_char(&value(c, 0), format.as_deref()).map(sql_value).map_err(failed)
-    })?;
+    for (name, what) in [("median", Over::Median), ("stddev", Over::Deviation), ("variance", Over::Variance)]
+    {
+        db.create_aggregate_function(name, 1, FunctionFlags::SQLITE_UTF8, what)?;
+    }
     db.create_scalar_function("sysdate", -1, FunctionFlags::SQLITE_UTF8, move |c| {
         let days = if c.is_empty() { 0.0 } else { c.get(0)? };
         Ok(function::sysdate(now(), days))
     })
+}
+
+/// A function of values alone; `count` -1 is any number of them.
+fn scalar(
+    db: &Connection,
+    name: &str,
+    count: i32,
+    compute: impl Fn(&[Value]) -> Result<Value, String> + Send + Sync + 'static,
+) -> Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    db.create_scalar_function(name, count, flags, move |c| {
+        let values: Vec<_> = (0..c.len()).map(|at| value(c, at)).collect();
+        compute(&values).map(sql_value).map_err(|words| rusqlite::Error::UserFunctionError(words.into()))
+    })
+}
+
+fn one<'v>(values: &'v [Value], name: &str) -> Result<&'v Value, String> {
+    values.first().ok_or_else(|| format!("{name} takes a value"))
+}
+
+/// The second value, which is a format.
+fn format(values: &[Value]) -> Result<Option<&str>, String> {
+    match values {
+        [] | [_] => Ok(None),
+        [_, Value::Text(format)] => Ok(Some(format)),
+        _ => Err("what follows the value is a format in single quotes".into()),
+    }
+}
+
+/// As a text, as SQLite would write it.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Text(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Real(number) => Some(number.to_string()),
+        Value::Null | Value::Blob(_) => None,
+    }
+}
+
+/// A function over the numbers of a group.
+#[derive(Clone, Copy)]
+enum Over {
+    Median,
+    Deviation,
+    Variance,
+}
+
+impl Aggregate<Numbers, Option<f64>> for Over {
+    fn init(&self, _context: &mut Context<'_>) -> Result<Numbers> {
+        Ok(Numbers::default())
+    }
+
+    fn step(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+        numbers.push(&value(context, 0));
+        Ok(())
+    }
+
+    fn finalize(&self, _context: &mut Context<'_>, numbers: Option<Numbers>) -> Result<Option<f64>> {
+        let numbers = numbers.unwrap_or_default();
+        Ok(match self {
+            Self::Median => numbers.median(),
+            Self::Deviation => numbers.variance().map(f64::sqrt),
+            Self::Variance => numbers.variance(),
+        })
+    }
 }
 
 fn value(context: &Context<'_>, at: usize) -> Value {
@@ -79,10 +181,6 @@ pub fn sql_value(value: Value) -> rusqlite::types::Value {
         Value::Text(text) => text.into(),
         Value::Blob(bytes) => bytes.into(),
     }
-}
-
-fn failed(words: String) -> rusqlite::Error {
-    rusqlite::Error::UserFunctionError(words.into())
 }
 
 /// DUAL: one row. Made once for a connection.

@@ -241,6 +241,40 @@ fn parameters_and_dual() {
 }
 
 #[test]
+fn functions_of_oracle() {
+    let mut db = database();
+    let check = |db: &mut Database, expression: &str, expected: &str| {
+        check(db, &format!("select {expression} from dual"), expected);
+    };
+    check(
+        &mut db,
+        "trunc(2.789, 1), mod(17, 5), ceil(1.2), floor(-1.2), round(power(2, 0.5), 3)",
+        "2.7|2|2|-2|1.414",
+    );
+    check(&mut db, "greatest(1, 3, 2), least('b', 'a'), nvl2(null, 1, 2), coalesce(null, 3)", "3|a|2|3");
+    check(
+        &mut db,
+        "lpad(7, 3, '0') || rpad('x', 2) || '|', initcap('log FILE sync')",
+        "007x ||Log File Sync",
+    );
+    check(
+        &mut db,
+        "to_char(to_date('21.11.2026', 'DD.MM.YYYY'), 'YYYY-MM-DD'), to_number('1,5', '9,9') + 1",
+        "2026-11-21|16",
+    );
+    check(
+        &mut db,
+        "trunc(sysdate), trunc(sysdate, 'MM'), round(julianday(sysdate) - julianday(sysdate - 1/48), 3)",
+        "1970-01-01 00:00:00|1970-01-01 00:00:00|0.021",
+    );
+    check(&mut db, "case when 'abc' like 'A%' then 1 else 0 end", "0");
+    let over = "median(n), round(stddev(n), 3), round(variance(n), 3), listagg(n, ',') within group (order by n desc)";
+    let rows = "(select 1 n union all select 2 union all select 4)";
+    support::check(&mut db, &format!("select {over} from {rows}"), "2|1.528|2.333|4,2,1");
+    support::refused(&mut db, "select to_date('soon') from dual", "'soon' is no date");
+}
+
+#[test]
 fn where_the_time_went() {
     worked(|db| {
         let time = numbers(

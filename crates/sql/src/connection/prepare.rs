@@ -12,6 +12,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use waits::TextId;
 
+/// Characters of a statement that v$sql shows, as in Oracle. Longer ones that begin alike are one there.
+const SHOWN_CHARS: usize = 1_000;
+
 /// A statement that may be done many times: [`Connection::run`].
 pub struct Prepared {
     pub(super) text: String,
@@ -79,7 +82,8 @@ impl Connection {
             }
             ours => Work::Ours(ours),
         };
-        let id = self.link.lock().session.context().slot.registry().keep_text(text);
+        let shown = text.char_indices().nth(SHOWN_CHARS).map_or(text, |(end, _)| &text[..end]);
+        let id = self.link.lock().session.context().slot.registry().keep_text(shown);
         Ok(Prepared { text: text.to_owned(), id, work })
     }
 

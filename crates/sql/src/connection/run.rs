@@ -55,7 +55,7 @@ impl Connection {
                 Err(error) => error,
             };
             let mut inner = self.link.lock();
-            inner.pending = None;
+            inner.forget();
             if inner.session.in_statement() {
                 inner.session.rollback_statement()?;
             }
@@ -72,7 +72,7 @@ impl Connection {
 
     fn begin(&self) -> Result<(), Error> {
         let mut inner = self.link.lock();
-        (inner.changed, inner.failed, inner.pending) = (0, None, None);
+        inner.forget();
         inner.session.begin_statement()?;
         Ok(())
     }
@@ -176,6 +176,12 @@ fn place_of(text: &str, name: &str) -> Option<usize> {
 }
 
 impl Inner {
+    /// What a statement has had in hand.
+    fn forget(&mut self) {
+        (self.changed, self.failed, self.pending) = (0, None, None);
+        self.late.clear();
+    }
+
     /// About how many rows a table has, for planning. It may be small now and large when the plan is used, so it is never
     /// taken for a small one.
     pub fn rows_of(&mut self, table: &Table) -> engine::Result<f64> {

@@ -12,7 +12,7 @@ mod write;
 
 pub use adapter::Table as Adapted;
 pub use table::{EngineTable, Entry, type_of};
-pub use write::Pending;
+pub use write::{Late, Pending};
 
 use crate::link::Link;
 use engine::Value;

@@ -1,13 +1,12 @@
 //! Changes of a table of the engine: SQLite hands over rows, the engine makes them durable with the transaction.
 //!
-//! Inserted rows are collected and go to the engine together, as many as fit a page in one change. Nobody sees that they wait:
-//! a statement that reads the table it inserts into has read it before its first row is inserted (SQLite sees to it), and the
-//! connection hands over what is left before the statement ends.
+//! Inserted rows are collected and go to the engine together, as many as fit a page in one change. Nobody sees that they wait: a
+//! statement does not see its own changes, and the connection hands over what is left before the statement ends.
 
 use super::{EngineTable, Writable, value_of};
 use crate::link::Inner;
 use engine::space::Table;
-use engine::{Row, RowId, Value};
+use engine::{EngineError, Row, RowId, Value};
 use rusqlite::types::ValueRef;
 use rusqlite::{Error, Result};
 use std::sync::Arc;
@@ -21,6 +20,13 @@ pub struct Pending {
     table: Arc<Table>,
     rows: Vec<Row>,
     bytes: usize,
+}
+
+/// A change of a row that waits for others.
+pub struct Late {
+    table: Arc<Table>,
+    address: RowId,
+    row: Row,
 }
 
 impl Inner {
@@ -42,8 +48,43 @@ impl Inner {
         if pending.rows.len() >= ROWS_MAX || pending.bytes >= BYTES_MAX { self.flush() } else { Ok(()) }
     }
 
+    /// Changes a row; at the end of the statement when another row still has its key, and may lose it meanwhile
+    /// (`UPDATE t SET id = id + 1`).
+    fn update(&mut self, table: &Arc<Table>, address: RowId, row: Row) -> engine::Result<()> {
+        match self.session.update(table, address, &row) {
+            Err(EngineError::DuplicateKey { .. }) => {
+                self.late.push(Late { table: table.clone(), address, row });
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Changes the rows that had to wait for others, the last one first: then each finds its key free in rows that all move
+    /// one way. As long as one succeeds, the others have another chance.
+    fn update_late(&mut self) -> engine::Result<()> {
+        while !self.late.is_empty() {
+            let (before, mut refused) = (self.late.len(), None);
+            for late in std::mem::take(&mut self.late).into_iter().rev() {
+                match self.session.update(&late.table, late.address, &late.row) {
+                    Err(error @ EngineError::DuplicateKey { .. }) => {
+                        refused = Some(error);
+                        self.late.push(late);
+                    }
+                    done => done?,
+                }
+            }
+            self.late.reverse();
+            if let Some(error) = refused.filter(|_| self.late.len() == before) {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     /// Hands over all rows that wait.
     pub fn flush(&mut self) -> engine::Result<()> {
+        self.update_late()?;
         let Some(pending) = self.pending.take() else { return Ok(()) };
         if let [row] = &pending.rows[..] {
             self.session.insert(&pending.table, row)?;
@@ -104,7 +145,7 @@ impl Writable for EngineTable {
         let row = self.fit(values)?;
         self.link.with(|inner| {
             inner.changed += 1;
-            inner.session.update(&self.entry.table, RowId::from_i64(old), &row)
+            inner.update(&self.entry.table, RowId::from_i64(old), row)
         })
     }
 }
