@@ -45,7 +45,7 @@ pub fn prepare(db: &Connection, now: impl Fn() -> u64 + Send + Sync + 'static) -
 fn functions(db: &Connection, now: impl Fn() -> u64 + Send + Sync + 'static) -> Result<()> {
     scalar(db, "nvl", 2, |v| Ok(function::nvl(v[0].clone(), v[1].clone())))?;
     scalar(db, "nvl2", 3, |v| Ok(v[if v[0] == Value::Null { 2 } else { 1 }].clone()))?;
-    scalar(db, "decode", -1, |v| function::decode(v))?;
+    scalar(db, "decode", -1, function::decode)?;
     scalar(db, "greatest", -1, |v| Ok(function::extreme(v.to_vec(), true)))?;
     scalar(db, "least", -1, |v| Ok(function::extreme(v.to_vec(), false)))?;
     scalar(db, "to_char", -1, |v| function::to_char(one(v, "TO_CHAR")?, format(v)?))?;
@@ -61,14 +61,39 @@ fn functions(db: &Connection, now: impl Fn() -> u64 + Send + Sync + 'static) -> 
     for (name, count) in
         [("mod", 2), ("floor", 1), ("ceil", 1), ("power", 2), ("sqrt", 1), ("ln", 1), ("log", 2), ("exp", 1)]
     {
-        scalar(db, name, count, move |v| Ok(function::arithmetic(name, v).unwrap_or(Value::Null)))?;
+        scalar(db, name, count, move |v| function::arithmetic(name, v))?;
     }
+    scalar(db, "round", -1, function::round)?;
+    scalar(db, "add_months", 2, |v| match (&v[0], function::trunc(&v[1], None)?) {
+        (Value::Text(date), Value::Integer(months)) => function::add_months(date, months).map(Value::Text),
+        (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
+        _ => Err("ADD_MONTHS takes a date and a number".into()),
+    })?;
+    scalar(db, "last_day", 1, |v| match &v[0] {
+        Value::Text(date) => function::last_day(date).map(Value::Text),
+        Value::Null => Ok(Value::Null),
+        other => Err(format!("LAST_DAY takes a date, not {other:?}")),
+    })?;
+    scalar(db, "instr", -1, |v| {
+        let [Some(text), Some(part)] = [0, 1].map(|at| v.get(at).and_then(text)) else {
+            return Ok(Value::Null);
+        };
+        let [from, nth] =
+            [2, 3].map(|at| v.get(at).map_or(Ok(Value::Integer(1)), |v| function::trunc(v, None)));
+        match (from?, nth?) {
+            (Value::Integer(from), Value::Integer(nth)) => {
+                function::instr(&text, &part, from, nth).map(Value::Integer)
+            }
+            _ => Ok(Value::Null),
+        }
+    })?;
     for (name, left) in [("lpad", true), ("rpad", false)] {
         scalar(db, name, -1, move |v| {
             let fill = v.get(2).map_or(Some(" ".to_owned()), text);
-            Ok(match (v.first().and_then(text), v.get(1), fill) {
-                (Some(value), Some(Value::Integer(length)), Some(fill)) => {
-                    function::pad(&value, *length, &fill, left).map_or(Value::Null, Value::Text)
+            let length = v.get(1).map_or(Ok(Value::Null), |length| function::trunc(length, None))?;
+            Ok(match (v.first().and_then(text), length, fill) {
+                (Some(value), Value::Integer(length), Some(fill)) => {
+                    function::pad(&value, length, &fill, left).map_or(Value::Null, Value::Text)
                 }
                 _ => Value::Null,
             })
@@ -142,7 +167,7 @@ enum Over {
     Variance,
 }
 
-impl Aggregate<Numbers, Option<f64>> for Over {
+impl Aggregate<Numbers, rusqlite::types::Value> for Over {
     fn init(&self, _context: &mut Context<'_>) -> Result<Numbers> {
         Ok(Numbers::default())
     }
@@ -152,13 +177,18 @@ impl Aggregate<Numbers, Option<f64>> for Over {
         Ok(())
     }
 
-    fn finalize(&self, _context: &mut Context<'_>, numbers: Option<Numbers>) -> Result<Option<f64>> {
+    fn finalize(
+        &self,
+        _context: &mut Context<'_>,
+        numbers: Option<Numbers>,
+    ) -> Result<rusqlite::types::Value> {
         let numbers = numbers.unwrap_or_default();
-        Ok(match self {
+        let result = match self {
             Self::Median => numbers.median(),
             Self::Deviation => numbers.variance().map(f64::sqrt),
             Self::Variance => numbers.variance(),
-        })
+        };
+        Ok(sql_value(result.map_or(Value::Null, function::whole_or_real)))
     }
 }
 

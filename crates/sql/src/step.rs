@@ -2,7 +2,7 @@
 
 use crate::outcome::{Cell, Sink};
 use crate::rewrite::Rewritten;
-use crate::{Error, sqlite, token};
+use crate::{Error, rewrite, sqlite, token};
 use engine::Value;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode};
@@ -41,7 +41,7 @@ pub fn steps(
     let mut statement = db.prepare_cached(sql)?;
     let columns = statement.column_count();
     if columns > 0 && !progress.columns_told {
-        let names: Vec<_> = statement.column_names().map(str::to_owned).collect();
+        let names: Vec<_> = statement.column_names().map(rewrite::as_typed).collect();
         sink.columns(&names);
         progress.columns_told = true;
     }

@@ -241,40 +241,6 @@ fn parameters_and_dual() {
 }
 
 #[test]
-fn functions_of_oracle() {
-    let mut db = database();
-    let check = |db: &mut Database, expression: &str, expected: &str| {
-        check(db, &format!("select {expression} from dual"), expected);
-    };
-    check(
-        &mut db,
-        "trunc(2.789, 1), mod(17, 5), ceil(1.2), floor(-1.2), round(power(2, 0.5), 3)",
-        "2.7|2|2|-2|1.414",
-    );
-    check(&mut db, "greatest(1, 3, 2), least('b', 'a'), nvl2(null, 1, 2), coalesce(null, 3)", "3|a|2|3");
-    check(
-        &mut db,
-        "lpad(7, 3, '0') || rpad('x', 2) || '|', initcap('log FILE sync')",
-        "007x ||Log File Sync",
-    );
-    check(
-        &mut db,
-        "to_char(to_date('21.11.2026', 'DD.MM.YYYY'), 'YYYY-MM-DD'), to_number('1,5', '9,9') + 1",
-        "2026-11-21|16",
-    );
-    check(
-        &mut db,
-        "trunc(sysdate), trunc(sysdate, 'MM'), round(julianday(sysdate) - julianday(sysdate - 1/48), 3)",
-        "1970-01-01 00:00:00|1970-01-01 00:00:00|0.021",
-    );
-    check(&mut db, "case when 'abc' like 'A%' then 1 else 0 end", "0");
-    let over = "median(n), round(stddev(n), 3), round(variance(n), 3), listagg(n, ',') within group (order by n desc)";
-    let rows = "(select 1 n union all select 2 union all select 4)";
-    support::check(&mut db, &format!("select {over} from {rows}"), "2|1.528|2.333|4,2,1");
-    support::refused(&mut db, "select to_date('soon') from dual", "'soon' is no date");
-}
-
-#[test]
 fn where_the_time_went() {
     worked(|db| {
         let time = numbers(
@@ -282,5 +248,151 @@ fn where_the_time_went() {
             "select value from v$sys_time_model where stat_name in ('DB time', 'DB CPU') order by stat_name",
         );
         assert!(time[1] >= time[0] && time[0] > 0.0, "{time:?}");
+    });
+}
+
+#[test]
+fn shares_of_the_activity() {
+    check_worked(
+        "SELECT * FROM (
+           SELECT NVL(event, 'ON CPU') event, COUNT(*) samples,
+                  LPAD(ROUND(RATIO_TO_REPORT(COUNT(*)) OVER () * 100) || '%', 10, ' ') percent
+             FROM gv$active_session_history
+            WHERE sample_time BETWEEN SYSDATE - 60/2880 AND SYSDATE AND wait_class LIKE '%I/O' OR event = 'log file sync'
+            GROUP BY event ORDER BY samples DESC, event)
+          WHERE ROWNUM < 10",
+        "log file parallel write|1|       50%\nlog file sync|1|       50%",
+    );
+    check_worked(
+        "select to_char(sample_time, 'HH24:MI') minute, decode(session_state, 'ON CPU', 'CPU', wait_class) what,
+                round(sum(usecs_per_row) / 1e6, 6) > 0 active
+           from v$active_session_history where session_type = 'FOREGROUND'
+          group by to_char(sample_time, 'HH24:MI'), decode(session_state, 'ON CPU', 'CPU', wait_class) order by 1, 2",
+        "01:00|Commit|1",
+    );
+    check_worked(
+        "select sum(decode(session_state, 'ON CPU', 1, 0)) cpu,
+                sum(decode(session_state, 'WAITING', decode(wait_class, 'Commit', 1, 0), 0)) commits
+           from v$active_session_history where session_type = 'FOREGROUND' and sql_id is null",
+        "0|1",
+    );
+}
+
+#[test]
+fn events_by_share_of_db_time() {
+    worked(|db| {
+        let query = "SELECT e.event, n.wait_class, e.time_waited_micro, ROUND(e.time_waited_micro * 100 / s.dbtime, 1) pct_db_time
+               FROM v$system_event e, v$event_name n,
+                    (SELECT value dbtime FROM v$sys_time_model WHERE stat_name = 'DB time') s
+              WHERE e.event_id = n.event_id AND n.wait_class NOT IN ('Idle', 'System I/O')
+              ORDER BY pct_db_time DESC";
+        let found = rows(db, query);
+        assert!(found.lines().any(|line| line.starts_with("free buffer waits|Configuration|")), "{found}");
+        let by_class = "select wait_class, sum(total_waits) waits, round(sum(time_waited) / 100, 2) seconds
+               from v$system_event where wait_class <> 'Idle' group by wait_class having sum(total_waits) > 0 order by 3 desc";
+        let found = rows(db, by_class);
+        assert!(found.lines().any(|line| line.starts_with("Configuration|")), "{found}");
+        assert!(!found.contains("Idle"), "{found}");
+    });
+}
+
+#[test]
+fn averages_from_micro_histograms() {
+    worked(|db| {
+        check(
+            db,
+            "select e.event, sum(h.wait_count) - e.total_waits lost
+               from v$event_histogram_micro h join v$system_event e on h.event = e.event
+              where e.event = 'free buffer waits' group by e.event, e.total_waits",
+            "free buffer waits|0",
+        );
+        let cumulative = "select wait_time_micro, wait_count, wait_time_format,
+                round(100 * sum(wait_count) over (order by wait_time_micro) / sum(wait_count) over (), 2) pct
+           from gv$event_histogram_micro where event = 'log file parallel write' order by wait_time_micro";
+        let found = rows(db, cumulative);
+        assert!(found.lines().last().is_some_and(|line| line.ends_with("|100")), "{found}");
+    });
+}
+
+#[test]
+fn files_of_all_kinds_with_their_names() {
+    worked(|db| {
+        let query = "select filetype_name, coalesce(b.name, c.name, '-') name,
+                small_read_reqs + large_read_reqs reads, small_write_reqs + large_write_reqs writes
+           from v$iostat_file a left join v$datafile b on (b.file# = a.file_no and a.filetype_id = 2)
+           left join v$tempfile c on (c.file# = a.file_no and a.filetype_id = 6) order by 1, 2";
+        let found = rows(db, query);
+        for begin in ["Data File|/db/users01.dbf|", "Temp File|/db/temp01.dbf|", "Log File|-|"] {
+            assert!(found.lines().any(|line| line.starts_with(begin)), "{begin}:\n{found}");
+        }
+        check(
+            db,
+            "SELECT asynch_io, COUNT( * ) FROM v$iostat_file WHERE filetype_name in ( 'Data File', 'Temp File')
+              GROUP BY asynch_io",
+            "ASYNC_OFF|4",
+        );
+        let totals = numbers(
+            db,
+            "SELECT SUM(NVL(small_read_megabytes, 0) + NVL(large_read_megabytes, 0)) read_mb,
+                    SUM(NVL(small_write_reqs, 0) + NVL(large_write_reqs, 0)) write_reqs FROM v$iostat_file",
+        );
+        assert!(totals[1] > 0.0, "{totals:?}");
+    });
+}
+
+#[test]
+fn buffers_by_tablespace_and_object() {
+    worked(|db| {
+        let query = "SELECT t.tablespace_name, b.status, COUNT(*) num_bufs, ROUND(COUNT(*) * t.block_size / 1048576, 2) mb
+               FROM v$bh b, dba_tablespaces t, v$tablespace vt
+              WHERE b.ts# = vt.ts# AND vt.name = t.tablespace_name
+              GROUP BY t.tablespace_name, b.ts#, t.block_size, b.status ORDER BY COUNT(*) DESC";
+        let found = rows(db, query);
+        assert!(found.lines().any(|line| line.starts_with("USERS|xcur|")), "{found}");
+        let by_status = "select decode(status, 'free', 'FREE', 'xcur', 'EXCLUSIVE', 'cr', 'CONSISTENT READ', NULL) \"STATUS\",
+                count(1) \"BLOCKS\" from v$bh group by status order by 1";
+        assert!(rows(db, by_status).contains("EXCLUSIVE|"), "{}", rows(db, by_status));
+        check(db, "select sum(case when dirty = 'Y' and status = 'free' then 1 else 0 end) from v$bh", "0");
+    });
+}
+
+#[test]
+fn redo_and_commits_per_second() {
+    worked(|db| {
+        let found = numbers(
+            db,
+            "select max(decode(name, 'redo size', value)) / nullif(max(decode(name, 'user commits', value)), 0) redo_per_commit,
+                    sum(case when name in ('db block gets', 'consistent gets') then value end)
+                      - max(decode(name, 'session logical reads', value)) difference
+               from v$sysstat where name in ('redo size', 'user commits', 'db block gets', 'consistent gets', 'session logical reads')",
+        );
+        assert!(found[0] > 1_000.0 && found[1] == 0.0, "{found:?}");
+        check(
+            db,
+            "select group#, sequence#, members, archived, status,
+                    decode(first_time, null, '-', to_char(first_time, 'DD-MON-YYYY HH24')) first_time
+               from v$log where status in ('CURRENT', 'ACTIVE') order by first_change#",
+            "2|2|1|NO|CURRENT|01-JAN-1970 01",
+        );
+    });
+}
+
+#[test]
+fn the_time_model_in_seconds() {
+    worked(|db| {
+        let query = "select stat_name, round(value / 1000000, 2) seconds from v$sys_time_model
+              where stat_name in ('DB time', 'DB CPU') order by value desc";
+        assert!(rows(db, query).starts_with("DB time|"), "{}", rows(db, query));
+        let share = numbers(
+            db,
+            "select round(cpu.value * 100 / time.value, 2) from
+                (select value from v$sys_time_model where stat_name = 'DB CPU') cpu,
+                (select value from v$sys_time_model where stat_name = 'DB time') time",
+        );
+        assert!(share[0] > 0.0 && share[0] < 100.0, "{share:?}");
+        // What is left of the time when the waits are taken away.
+        let waited = "select (select value from v$sys_time_model where stat_name = 'DB time')
+               - (select value from v$sys_time_model where stat_id = 2748282437) > 0 from dual";
+        check(db, waited, "1");
     });
 }

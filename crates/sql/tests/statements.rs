@@ -73,6 +73,13 @@ fn texts_and_numbers_compare_as_sqlite_compares_them() {
 }
 
 #[test]
+fn headings_are_as_typed() {
+    let mut db = database();
+    let kept = db.query("select 10/4, 1 as one from dual").expect("a row");
+    assert_eq!(kept.columns, ["10/4", "one"]);
+}
+
+#[test]
 fn changes_are_made_and_counted() {
     let mut db = with_table();
     changes(&mut db, "update emp set pay = pay * 2, dept = lower(dept) where dept = 'IT'", "updated", 2);

@@ -134,12 +134,16 @@ pub fn trunc(value: &Value, unit: &str) -> Result<Value, String> {
     };
     let mut date = Date::read(text).ok_or_else(|| format!("'{text}' is neither a number nor a date"))?;
     let below = match unit.to_ascii_uppercase().as_str() {
+        "Q" => {
+            date.month = (date.month - 1) / 3 * 3 + 1;
+            4
+        }
         "YYYY" | "YEAR" | "YY" | "Y" => 5,
         "MM" | "MONTH" | "MON" => 4,
         "DD" | "DDD" | "J" => 3,
         "HH" | "HH24" | "HH12" => 2,
         "MI" => 1,
-        _ => return Err(format!("{unit} is no unit here; there are YYYY MM DD HH24 MI")),
+        _ => return Err(format!("{unit} is no unit here; there are YYYY Q MM DD HH24 MI")),
     };
     let parts = [&mut date.second, &mut date.minute, &mut date.hour, &mut date.day, &mut date.month];
     for (at, part) in parts.into_iter().take(below).enumerate() {
@@ -148,7 +152,44 @@ pub fn trunc(value: &Value, unit: &str) -> Result<Value, String> {
     Ok(Value::Text(date.to_text()))
 }
 
+/// ADD_MONTHS: the last day of a month stays the last day, and a day that the new month has not becomes its last.
+///
+/// # Errors
+/// No date; outside the years 1 to 9999.
+pub fn add_months(text: &str, months: i64) -> Result<String, String> {
+    let mut date = Date::read(text).ok_or_else(|| format!("'{text}' is no date"))?;
+    let was_last = date.day >= date.last_day();
+    let moved = i64::from(date.year * 12 + date.month - 1).saturating_add(months);
+    let year = u32::try_from(moved.div_euclid(12)).ok().filter(|year| (1..=9999).contains(year));
+    date.year = year.ok_or_else(|| format!("{months} months from '{text}' is no date"))?;
+    date.month = moved.rem_euclid(12) as u32 + 1;
+    date.day = if was_last { date.last_day() } else { date.day.min(date.last_day()) };
+    Ok(date.to_text())
+}
+
+/// LAST_DAY of the month, at the same time of day.
+///
+/// # Errors
+/// No date.
+pub fn last_day(text: &str) -> Result<String, String> {
+    let mut date = Date::read(text).ok_or_else(|| format!("'{text}' is no date"))?;
+    date.day = date.last_day();
+    Ok(date.to_text())
+}
+
 impl Date {
+    /// Of its month.
+    fn last_day(&self) -> u32 {
+        let leap =
+            self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
+        match self.month {
+            2 if leap => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        }
+    }
+
     fn to_text(&self) -> String {
         let Self { year, month, day, hour, minute, second } = self;
         format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
@@ -160,7 +201,7 @@ impl Date {
             let word = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
             let upper = text[..word].to_ascii_uppercase();
             let fits = |name: &&str| upper.len() >= 3 && name.starts_with(&upper);
-            self.month = MONTHS.iter().position(|name| fits(&name))? as u32 + 1;
+            self.month = MONTHS.iter().position(fits)? as u32 + 1;
             return Some(&text[word..]);
         }
         let most = if part == "YYYY" { 4 } else { 2 };
@@ -206,12 +247,29 @@ mod tests {
         check("MM", "2026-11-01 00:00:00");
         check("yyyy", "2026-01-01 00:00:00");
         check("MI", "2026-11-21 15:04:00");
-        assert!(trunc(&at, "Q").is_err());
+        check("Q", "2026-10-01 00:00:00");
+        assert!(trunc(&at, "IW").is_err());
     }
 
     #[test]
     fn moments_move_by_days() {
         assert_eq!(sysdate(951_782_400, 0.0), "2000-02-29 00:00:00");
         assert_eq!(sysdate(951_782_400, -5.0 / 1440.0), "2000-02-28 23:55:00");
+    }
+
+    #[test]
+    fn months_are_added() {
+        let check = |text: &str, months: i64, expected: &str| {
+            assert_eq!(add_months(text, months).as_deref(), Ok(expected), "{text} {months}");
+        };
+        check("2026-01-31", 1, "2026-02-28 00:00:00");
+        check("2024-02-29 12:30:00", 12, "2025-02-28 12:30:00");
+        check("2025-02-28", 12, "2026-02-28 00:00:00");
+        check("2023-02-28", 12, "2024-02-29 00:00:00");
+        check("2026-03-15", -3, "2025-12-15 00:00:00");
+        assert!(add_months("2026-03-15", i64::MAX).is_err());
+        assert_eq!(last_day("2000-02-01 10:00:00").as_deref(), Ok("2000-02-29 10:00:00"));
+        assert_eq!(last_day("1900-02-01").as_deref(), Ok("1900-02-28 00:00:00"));
+        assert!(last_day("soon").is_err());
     }
 }

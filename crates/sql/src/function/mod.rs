@@ -8,9 +8,9 @@ mod date;
 mod number;
 mod text;
 
-pub use date::{sysdate, to_date};
-pub use number::{arithmetic, to_number, trunc};
-pub use text::{ascii, chr, initcap, pad};
+pub use date::{add_months, last_day, sysdate, to_date};
+pub use number::{arithmetic, round, to_number, trunc, whole_or_real};
+pub use text::{ascii, chr, initcap, instr, pad};
 
 use date::date_text;
 use engine::Value;

@@ -95,44 +95,99 @@ pub fn trunc(value: &Value, to: Option<&Value>) -> Result<Value, String> {
         }
         Value::Real(number) => {
             let scale = 10_f64.powi(digits);
-            Ok(Value::Real((number * scale).trunc() / scale))
+            Ok(whole_or_real((number * scale).trunc() / scale))
         }
         text => date::trunc(text, "DD"),
     }
 }
 
-/// MOD, FLOOR, CEIL, POWER, SQRT, LN, LOG, EXP by name; none when a value is NULL or no number, or the result is none.
-pub fn arithmetic(name: &str, values: &[Value]) -> Option<Value> {
-    let number = |at: usize| match values.get(at)? {
-        Value::Integer(number) => Some(*number as f64),
-        Value::Real(number) => Some(*number),
-        Value::Text(text) => text.trim().parse().ok(),
+/// A number as Oracle's NUMBER has it: whole where it is whole.
+pub fn whole_or_real(number: f64) -> Value {
+    // Up to here every whole number has a place of its own among the reals.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() <= EXACT_MAX {
+        Value::Integer(number as i64)
+    } else {
+        Value::Real(number)
+    }
+}
+
+/// The number that a value is; none for NULL.
+fn real(value: &Value) -> Result<Option<f64>, String> {
+    Ok(match to_number(value, None)? {
+        Value::Integer(number) => Some(number as f64),
+        Value::Real(number) => Some(number),
         _ => None,
+    })
+}
+
+/// ROUND: half away from zero, to so many digits behind the point (before it, when negative).
+///
+/// # Errors
+/// No number; a date, which only TRUNC takes here.
+pub fn round(values: &[Value]) -> Result<Value, String> {
+    let [value, digits @ ..] = values else { return Err("ROUND takes a number".into()) };
+    let (digits, value) = match (digits.first(), to_number(value, None)) {
+        (None, value) => (Some(0.0), value),
+        (Some(digits), value) => (real(digits)?, value),
     };
-    if let ("mod", [Value::Integer(a), Value::Integer(b)]) = (name, values) {
+    let value = value.map_err(|words| format!("ROUND takes a number, and {words}; dates have TRUNC"))?;
+    let Some(digits) = digits else { return Ok(Value::Null) };
+    let places = digits.clamp(-400.0, 400.0) as i32;
+    Ok(match value {
+        Value::Integer(number) if places >= 0 => Value::Integer(number),
+        // As many digits as a 64-bit number has; more do not change it.
+        Value::Real(number) if places > 15 => whole_or_real(number),
+        Value::Integer(number) => whole_or_real(nearest(number as f64, places)),
+        Value::Real(number) => whole_or_real(nearest(number, places)),
+        other => other,
+    })
+}
+
+/// 1.005 is a little less than its digits say, so the digits are what is rounded.
+fn nearest(number: f64, places: i32) -> f64 {
+    let shifted = |number: f64, by: i32| -> f64 {
+        let text = format!("{number:e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let exponent = exponent.parse::<i32>().unwrap_or(0) + by;
+        format!("{digits}e{exponent}").parse().unwrap_or(number)
+    };
+    shifted(shifted(number, places).round(), -places)
+}
+
+/// MOD, FLOOR, CEIL, POWER, SQRT, LN, LOG, EXP by name; NULL when a value is.
+///
+/// # Errors
+/// No number; one that the function has no result for (ORA-01428).
+pub fn arithmetic(name: &str, values: &[Value]) -> Result<Value, String> {
+    let numbers: Option<Vec<f64>> = values.iter().map(real).collect::<Result<_, _>>()?;
+    let Some(numbers) = numbers else { return Ok(Value::Null) };
+    match (name, values) {
         // As Oracle: the sign of the first, and by zero the first itself.
-        return Some(Value::Integer(a.checked_rem(*b).unwrap_or(*a)));
+        ("mod", [Value::Integer(a), Value::Integer(b)]) => {
+            return Ok(Value::Integer(if *b == 0 { *a } else { a.wrapping_rem(*b) }));
+        }
+        ("floor" | "ceil", [Value::Integer(number)]) => return Ok(Value::Integer(*number)),
+        _ => {}
     }
-    if let ("floor" | "ceil", [Value::Integer(number)]) = (name, values) {
-        return Some(Value::Integer(*number));
-    }
-    let a = number(0)?;
-    let result = match name {
-        "mod" => match number(1)? {
-            0.0 => a,
-            b => a % b,
-        },
-        "floor" => a.floor(),
-        "ceil" => a.ceil(),
-        "power" => a.powf(number(1)?),
-        "sqrt" => a.sqrt(),
-        "ln" => a.ln(),
-        "log" => number(1)?.ln() / a.ln(),
-        "exp" => a.exp(),
-        _ => return None,
+    let result = match (name, &numbers[..]) {
+        ("mod", [a, 0.0]) => *a,
+        ("mod", [a, b]) => a % b,
+        ("floor", [a]) => a.floor(),
+        ("ceil", [a]) => a.ceil(),
+        ("power", [a, b]) => a.powf(*b),
+        ("sqrt", [a]) => a.sqrt(),
+        ("ln", [a]) => a.ln(),
+        ("log", [base, a]) if *base == 10.0 => a.log10(),
+        ("log", [base, a]) if *base == 2.0 => a.log2(),
+        ("log", [base, a]) => a.ln() / base.ln(),
+        ("exp", [a]) => a.exp(),
+        _ => return Err(format!("{} does not take {} values", name.to_uppercase(), values.len())),
     };
-    let whole = matches!(name, "floor" | "ceil") && result.abs() < 9.0e15;
-    result.is_finite().then_some(if whole { Value::Integer(result as i64) } else { Value::Real(result) })
+    if !result.is_finite() {
+        return Err(format!("{} has no result for {numbers:?}", name.to_uppercase()));
+    }
+    Ok(whole_or_real(result))
 }
 
 #[cfg(test)]
@@ -141,7 +196,7 @@ mod tests {
 
     #[test]
     fn numbers_are_cut_off() {
-        assert_eq!(trunc(&Value::Real(2.789), None), Ok(Value::Real(2.0)));
+        assert_eq!(trunc(&Value::Real(2.789), None), Ok(Value::Integer(2)));
         assert_eq!(trunc(&Value::Real(-2.789), Some(&Value::Integer(1))), Ok(Value::Real(-2.7)));
         assert_eq!(trunc(&Value::Integer(1_234), Some(&Value::Integer(-2))), Ok(Value::Integer(1_200)));
         assert_eq!(trunc(&Value::Null, None), Ok(Value::Null));
@@ -158,13 +213,50 @@ mod tests {
     #[test]
     fn arithmetic_as_oracle_has_it() {
         let check = |name: &str, values: &[Value], expected: Option<Value>| {
-            assert_eq!(arithmetic(name, values), expected, "{name} {values:?}");
+            assert_eq!(arithmetic(name, values).ok(), expected, "{name} {values:?}");
         };
-        check("mod", &[Value::Integer(-7), Value::Integer(3)], Some(Value::Integer(-1)));
-        check("mod", &[Value::Integer(7), Value::Integer(0)], Some(Value::Integer(7)));
-        check("floor", &[Value::Real(-1.5)], Some(Value::Integer(-2)));
-        check("power", &[Value::Integer(2), Value::Integer(10)], Some(Value::Real(1024.0)));
-        check("sqrt", &[Value::Integer(-1)], None);
-        check("log", &[Value::Integer(10), Value::Null], None);
+        let [int, real] = [Value::Integer, |n: i64| Value::Real(n as f64 / 10.0)];
+        check("mod", &[int(11), int(4)], Some(int(3)));
+        check("mod", &[int(11), int(-4)], Some(int(3)));
+        check("mod", &[int(-11), int(4)], Some(int(-3)));
+        check("mod", &[int(11), int(0)], Some(int(11)));
+        check("mod", &[int(i64::MIN), int(-1)], Some(int(0)));
+        check("mod", &[real(75), int(2)], Some(real(15)));
+        check("floor", &[real(157)], Some(int(15)));
+        check("floor", &[real(-15)], Some(int(-2)));
+        check("ceil", &[Value::Real(268_651.8)], Some(int(268_652)));
+        check("power", &[int(3), int(2)], Some(int(9)));
+        check("power", &[int(2), int(-1)], Some(real(5)));
+        check("sqrt", &[int(81)], Some(int(9)));
+        check("sqrt", &[int(-1)], None);
+        check("ln", &[int(1)], Some(int(0)));
+        check("ln", &[int(0)], None);
+        check("log", &[int(10), int(1000)], Some(int(3)));
+        check("log", &[int(2), int(8)], Some(int(3)));
+        check("log", &[int(10), int(0)], None);
+        check("exp", &[int(0)], Some(int(1)));
+        check("log", &[int(10), Value::Null], Some(Value::Null));
+        check("sqrt", &[Value::Text(" 16 ".into())], Some(int(4)));
+        check("sqrt", &[Value::Text("x".into())], None);
+    }
+
+    #[test]
+    fn numbers_are_rounded_half_away_from_zero() {
+        let check = |value: f64, digits: i64, expected: f64| {
+            let found = round(&[Value::Real(value), Value::Integer(digits)]);
+            assert_eq!(found, Ok(whole_or_real(expected)), "{value} {digits}");
+        };
+        check(15.193, 1, 15.2);
+        check(15.193, -1, 20.0);
+        check(1.005, 2, 1.01);
+        check(2.5, 0, 3.0);
+        check(-2.5, 0, -3.0);
+        check(1e-300, 2, 0.0);
+        check(1e300, 2, 1e300);
+        assert_eq!(round(&[Value::Real(15.193)]), Ok(Value::Integer(15)));
+        assert_eq!(round(&[Value::Integer(1_250), Value::Integer(-2)]), Ok(Value::Integer(1_300)));
+        assert_eq!(round(&[Value::Null, Value::Integer(1)]), Ok(Value::Null));
+        assert_eq!(round(&[Value::Integer(1), Value::Null]), Ok(Value::Null));
+        assert!(round(&[Value::Text("2026-11-21".into())]).is_err_and(|words| words.contains("TRUNC")));
     }
 }

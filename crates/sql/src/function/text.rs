@@ -33,6 +33,26 @@ pub fn ascii(text: &str) -> Option<i64> {
     text.chars().next().map(|c| i64::from(u32::from(c)))
 }
 
+/// INSTR: where the `nth` occurrence of `part` begins, in characters from 1, searched from `from` on; backwards from the
+/// end when `from` is negative. 0 when there is none.
+///
+/// # Errors
+/// `nth` below 1 (ORA-01428).
+pub fn instr(text: &str, part: &str, from: i64, nth: i64) -> Result<i64, String> {
+    let Some(skipped) = usize::try_from(nth).ok().and_then(|nth| nth.checked_sub(1)) else {
+        return Err(format!("INSTR counts occurrences from 1, not {nth}"));
+    };
+    let (text, part): (Vec<char>, Vec<char>) = (text.chars().collect(), part.chars().collect());
+    let begins = |&at: &usize| text[at..].starts_with(&part);
+    let (count, away) = (text.len(), usize::try_from(from.unsigned_abs()).unwrap_or(usize::MAX));
+    let found = match from {
+        0 => None,
+        1.. => (away - 1..count).filter(begins).nth(skipped),
+        _ => count.checked_sub(away).and_then(|last| (0..=last).rev().filter(begins).nth(skipped)),
+    };
+    Ok(found.filter(|_| !part.is_empty()).map_or(0, |at| at as i64 + 1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +65,22 @@ mod tests {
         assert_eq!(pad("a", 2, "", false), None);
         assert_eq!(initcap("db FILE-sequential read2x"), "Db File-Sequential Read2x");
         assert_eq!((chr(65).as_deref(), ascii("Az"), ascii("")), (Some("A"), Some(65), None));
+    }
+
+    #[test]
+    fn parts_are_found_from_either_end() {
+        let check = |from, nth, expected| {
+            assert_eq!(instr("CORPORATE FLOOR", "OR", from, nth), Ok(expected), "{from} {nth}");
+        };
+        check(1, 1, 2);
+        check(3, 2, 14);
+        check(-3, 2, 2);
+        check(-1, 1, 14);
+        check(1, 4, 0);
+        check(0, 1, 0);
+        check(99, 1, 0);
+        check(-99, 1, 0);
+        assert_eq!(instr("süß/süß.dbf", "/", -1, 1), Ok(4));
+        assert!(instr("a", "a", 1, 0).is_err());
     }
 }

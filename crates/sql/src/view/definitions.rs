@@ -82,7 +82,7 @@ pub const VIEWS: &[View] = &[
     View {
         name: "v$event_name",
         about: "What can be waited for.",
-        columns: "EVENT#:n NAME:t PARAMETER1:t PARAMETER2:t PARAMETER3:t WAIT_CLASS:t DISPLAY_NAME:t",
+        columns: "EVENT#:n EVENT_ID:n NAME:t PARAMETER1:t PARAMETER2:t PARAMETER3:t WAIT_CLASS:t DISPLAY_NAME:t",
     },
     View {
         name: "v$instance",
@@ -136,8 +136,8 @@ pub const VIEWS: &[View] = &[
     View { name: "v$statname", about: "Names of counters.", columns: "STATISTIC#:n NAME:t CLASS:n" },
     View {
         name: "v$sys_time_model",
-        about: "Where the time of all sessions went, in microseconds.",
-        columns: "STAT_NAME:t VALUE:n",
+        about: "Where the time of all sessions went, in microseconds; CPU is what no wait accounts for.",
+        columns: "STAT_ID:n STAT_NAME:t VALUE:n",
     },
     View {
         name: "v$sysstat",

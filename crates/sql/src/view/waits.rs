@@ -33,6 +33,7 @@ pub fn event_name() -> Vec<Row> {
             let [p1, p2, p3] = info.parameters.map(text);
             vec![
                 number(event.number()),
+                number(event.id()),
                 text(info.name),
                 p1,
                 p2,

@@ -4,6 +4,8 @@
 //! without cutting off; SYSDATE with days added, ROWNUM in a plain WHERE, FETCH FIRST, MINUS, DATE '…' are turned into what
 //! SQLite has. What cannot be turned is refused with words, never passed on to mean something else.
 
+mod group;
+
 use crate::SqlError;
 use crate::token::{Kind, Token, tokens};
 
@@ -64,6 +66,11 @@ pub fn rewrite(text: &str, own: Option<SelfSource<'_>>) -> Result<Rewritten, Sql
     }
     edits.sort_by_key(|edit| edit.from);
     Ok(assemble(text, &edits))
+}
+
+/// The heading of an expression, in which `/` is what the user has typed.
+pub fn as_typed(heading: &str) -> String {
+    heading.replace("*1.0/", "/")
 }
 
 fn assemble(text: &str, edits: &[Edit]) -> Rewritten {
@@ -156,7 +163,9 @@ fn word(tokens: &[Token<'_>], at: usize, edits: &mut Vec<Edit>) -> Result<usize,
     } else if token.is("LISTAGG") && next.is_some_and(|t| t.is_sign("(")) {
         replace(token.end(), "group_concat".into());
     } else if token.is("WITHIN") && next.is_some_and(|t| t.is("GROUP")) {
-        return within_group(tokens, at, edits);
+        return group::within_group(tokens, at, edits);
+    } else if token.is("RATIO_TO_REPORT") {
+        return group::ratio_to_report(tokens, at, edits);
     } else if token.is("ROWNUM") {
         return rownum(tokens, at, edits);
     }
@@ -305,18 +314,6 @@ fn fetch_first(tokens: &[Token<'_>], at: usize, edits: &mut Vec<Edit>) -> Result
     }
 }
 
-/// `LISTAGG(x, ',') WITHIN GROUP (ORDER BY y)`: SQLite has the order inside of the first parentheses.
-fn within_group(tokens: &[Token<'_>], at: usize, edits: &mut Vec<Edit>) -> Result<usize, SqlError> {
-    let close = at.checked_sub(1).map(|at| &tokens[at]).filter(|t| t.is_sign(")"));
-    match (close, tokens.get(at + 2)) {
-        (Some(close), Some(open)) if open.is_sign("(") => {
-            edits.push(Edit { from: close.start, to: open.end(), text: " ".into() });
-            Ok(3)
-        }
-        _ => Err(SqlError::at(tokens[at].start, "write LISTAGG(x, ',') WITHIN GROUP (ORDER BY y)")),
-    }
-}
-
 /// `WHERE ROWNUM <= n` is LIMIT n at the end of its SELECT. Elsewhere ROWNUM counts the rows of the result.
 fn rownum(tokens: &[Token<'_>], at: usize, edits: &mut Vec<Edit>) -> Result<usize, SqlError> {
     let token = tokens[at];
@@ -430,15 +427,6 @@ mod tests {
         refused("select count(*) from t where rownum <= 5", "counted");
         refused("select a from t where rownum <= 5 group by a", "grouped");
         refused("select a from t where rownum > 5", "ROWNUM <= n");
-    }
-
-    #[test]
-    fn lists_are_ordered_inside() {
-        check(
-            "select listagg(a, ',') within group (order by b desc) l from t",
-            "select group_concat(a, ',' order by b desc) l from t",
-        );
-        refused("select listagg(a) within group order by b from t", "WITHIN GROUP (ORDER BY y)");
     }
 
     #[test]
