@@ -124,10 +124,18 @@ fn text(cell: &Cell<'_>) -> String {
     match cell {
         Cell::Null => String::new(),
         Cell::Integer(number) => number.to_string(),
-        Cell::Real(number) => number.to_string(),
+        Cell::Real(number) => real(*number),
         Cell::Text(text) => text.trim_end_matches('\n').replace(|c: char| c.is_control(), " "),
         Cell::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02X}")).collect(),
     }
+}
+
+/// Fifteen digits: as many as every number keeps, so 0.1 + 0.2 is 0.3.
+fn real(number: f64) -> String {
+    let short = format!("{number:.14e}").parse::<f64>().unwrap_or(number);
+    // Beyond this, digits would be noughts.
+    let plain = short == 0.0 || (1e-7..1e18).contains(&short.abs());
+    if plain { short.to_string() } else { format!("{short:e}") }
 }
 
 /// The widest columns give way until the line fits, but none below what tells values apart.
@@ -168,6 +176,12 @@ mod tests {
     }
 
     const PLAIN: Style = Style { heading: true, width: None };
+
+    #[test]
+    fn numbers_are_shown_with_the_digits_that_they_keep() {
+        let numbers = [0.1 + 0.2, 10.0 / 3.0, 2.0, -0.5, 0.0, 1e300, 1e-9, f64::INFINITY].map(real);
+        assert_eq!(numbers, ["0.3", "3.33333333333333", "2", "-0.5", "0", "1e300", "1e-9", "inf"]);
+    }
 
     #[test]
     fn numbers_are_right_and_texts_are_left() {
