@@ -3,6 +3,9 @@
 use super::{Anchor, Scale, Svg, extent};
 use crate::words;
 
+/// Value, low and high at each level of the factor along the axis; none where nothing was measured.
+pub type Levels = Vec<Option<(f64, f64, f64)>>;
+
 /// What is drawn.
 pub struct InteractionChart<'a> {
     /// Name of the factor along the axis.
@@ -12,7 +15,7 @@ pub struct InteractionChart<'a> {
     /// Name of the other factor.
     pub other: &'a str,
     /// Its levels, each with value, low and high at each level of the first.
-    pub lines: Vec<(&'a str, Vec<Option<(f64, f64, f64)>>)>,
+    pub lines: Vec<(&'a str, Levels)>,
     /// Unit of the values.
     pub unit: &'a str,
 }
@@ -112,7 +115,7 @@ impl InteractionChart<'_> {
     }
 
     fn description(&self) -> String {
-        let line = |(name, points): &(&str, Vec<Option<(f64, f64, f64)>>)| {
+        let line = |(name, points): &(&str, Levels)| {
             let at = |(i, p): (usize, &Option<(f64, f64, f64)>)| {
                 Some(format!("{} {}", self.levels[i], words::amount((*p)?.0)))
             };

@@ -132,6 +132,9 @@ fn waits(comparison: &Comparison, workload: &Workload, index: usize) -> Vec<(Str
     all
 }
 
+/// Instants and values of a cumulative counter.
+type Series = Vec<(u64, f64)>;
+
 /// Cumulative counters of each device at the two ends of each phase, straight between samples.
 fn devices(evidence: &Evidence, comparison: &Comparison, workload: usize, index: usize) -> Vec<DeviceUse> {
     let Some((workload_id, _)) = evidence.workloads.get(workload) else { return Vec::new() };
@@ -145,7 +148,7 @@ fn devices(evidence: &Evidence, comparison: &Comparison, workload: usize, index:
         .map(|p| (p.start_ns, p.end_ns))
         .collect();
     let seconds: f64 = windows.iter().map(|(from, to)| to.saturating_sub(*from) as f64 / 1e9).sum();
-    let mut series: BTreeMap<&str, BTreeMap<&str, Vec<(u64, f64)>>> = BTreeMap::new();
+    let mut series: BTreeMap<&str, BTreeMap<&str, Series>> = BTreeMap::new();
     for row in evidence.counters.iter().filter(|c| c.layer == "device") {
         series.entry(&row.object).or_default().entry(&row.metric).or_default().push((row.t_ns, row.value));
     }

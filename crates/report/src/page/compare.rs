@@ -326,23 +326,40 @@ fn break_even(comparison: &Comparison, mix: &Mix) -> String {
 /// The map of who wins where, and the winners along the user's own lines.
 fn winners(comparison: &Comparison, mix: &Mix) -> String {
     let map = &mix.map;
-    // Letters go to those that win somewhere, in the order of the configurations.
-    let fields = || map.cells.iter().flatten();
-    let letters: Vec<usize> = (0..comparison.configurations.len())
-        .filter(|i| fields().any(|field| *field == Some(Winner::One(*i))))
-        .collect();
-    let field = |winner: &Option<Winner>| match winner {
-        Some(Winner::One(i)) => letters.iter().position(|l| l == i).map_or(Field::Nothing, Field::One),
-        Some(Winner::Same(_)) => Field::Same,
-        Some(Winner::Unknown(_)) => Field::Unknown,
-        None => Field::Nothing,
+    // Letters go to those that win somewhere, alone or with others that do not differ; all together are no winner.
+    let measured = mix.workload.cells.iter().filter(|cell| cell.not_compared.is_none()).count();
+    let set = |winner: &Option<Winner>| -> Option<Vec<usize>> {
+        let mut all = match winner {
+            Some(Winner::One(i)) => vec![*i],
+            Some(Winner::Same(all)) if all.len() < measured => all.clone(),
+            _ => return None,
+        };
+        all.sort_unstable();
+        Some(all)
     };
+    let mut letters: Vec<Vec<usize>> = map.cells.iter().flatten().filter_map(set).collect();
+    letters.sort();
+    letters.dedup();
+    let field = |winner: &Option<Winner>| match (winner, set(winner)) {
+        (_, Some(set)) => letters.iter().position(|l| *l == set).map_or(Field::Nothing, Field::One),
+        (Some(Winner::Unknown(_)), _) => Field::Unknown,
+        (Some(_), _) => Field::Same,
+        (None, _) => Field::Nothing,
+    };
+    let names: Vec<String> = letters
+        .iter()
+        .map(|set| match set.as_slice() {
+            [one] => comparison.said(*one),
+            [one, more @ ..] => format!("{} +{}", comparison.said(*one), more.len()),
+            [] => String::new(),
+        })
+        .collect();
     let said = map.sentences(comparison, &mix.inputs);
     let chart = WinnersChart {
         hits: &map.hits,
         reads: &map.reads,
         fields: map.cells.iter().map(|row| row.iter().map(field).collect()).collect(),
-        names: letters.iter().map(|i| comparison.configurations[*i].name.as_str()).collect(),
+        names: names.iter().map(String::as_str).collect(),
         you: (mix.inputs.hit_ratio, mix.inputs.read_share),
         description: said.join(" "),
     };
