@@ -34,7 +34,7 @@ pub struct Options {
     pub target: Target,
     /// Time budget.
     pub effort: Effort,
-    /// Limit for [`read_iops_within_latency`](figures), as Oracle's `max_latency`.
+    /// Limit for `read_iops_within_latency`, as Oracle's `max_latency`.
     pub latency_max: Nanos,
     /// Database block.
     pub block: Bytes,

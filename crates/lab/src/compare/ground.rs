@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use units::{Bytes, Seed};
 
 /// Where a comparison stands.
+#[expect(clippy::large_enum_variant, reason = "a run has one of them")]
 pub enum Ground {
     /// Made once; every configuration works on the same blocks.
     Standing {
@@ -150,7 +151,7 @@ impl Contents<'_> {
                 let seed = bench.seed.part(3);
                 let made = Embedded::create(places, self.data, setup, self.workloads, seed, control.cancel);
                 super::stop_if_cancelled(control)?;
-                Ok(Subject::Engine(made?))
+                Ok(Subject::Engine(Box::new(made?)))
             }
         }
     }

@@ -16,7 +16,7 @@ pub enum Subject {
     /// Plain files: the I/O of a database without one.
     Files(Files),
     /// The embedded database.
-    Engine(Embedded),
+    Engine(Box<Embedded>),
 }
 
 /// What holds for every stay.

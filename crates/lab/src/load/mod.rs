@@ -1,7 +1,7 @@
 //! The load generator: keeps a fixed number of requests in flight and looks at every one of them.
 //!
 //! A closed loop: each thread has its slots always full, and takes a new request the moment one is done. Start with
-//! [`run`]. The hot loop is in [`worker`]; where requests go in [`places`]; when to count in [`tally`].
+//! [`run`]. The hot loop is in `worker`; where requests go in `places`; when to count in `tally`.
 //!
 //! What it costs, and how it stays small: two clock reads per batch instead of per request; no lock, no allocation and
 //! no cache line that another thread writes in the loop (each worker sorts its completions into time slices by itself,
