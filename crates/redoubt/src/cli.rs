@@ -19,7 +19,7 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     /// The main job: which I/O mode, file system, scheduler, placement … should the database use here?
-    Compare(Compare),
+    Compare(Box<Compare>),
     /// Run one case on the embedded database under one configuration, with everything that it saw.
     Run(Run),
     /// How much can this storage do? IOPS, MB/s, latency, redo writes, the knee. 3 minutes.

@@ -63,7 +63,7 @@ fn a_small_cache_waits_for_free_buffers() {
 /// With asynchronous direct I/O the writers keep up, and what is left is reading single blocks.
 #[test]
 fn with_asynchronous_io_the_reads_are_left() {
-    let disk = SlowDisk { write_iops: Some(300), read_iops: Some(300), ..SlowDisk::default() };
+    let disk = SlowDisk { write_iops: Some(300), read_iops: Some(300) };
     let explained = disk.run(Case::OrderEntry, "setall", |options| {
         options.scale = 0.002;
         // More would wait for each other's rows: each holds them as long as its reads take.

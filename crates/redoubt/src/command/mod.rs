@@ -30,7 +30,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             anstream::println!("{GUIDE}");
             Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Compare(options)) => compare::run(options),
+        Some(Command::Compare(options)) => compare::run(*options),
         Some(Command::Run(options)) => run::run(options),
         Some(Command::Calibrate(options)) => calibrate::run(options),
         Some(Command::Doctor(options)) => doctor::run(&options),
