@@ -20,7 +20,7 @@ pub enum Ground {
     /// Made once; every configuration works on the same blocks.
     Standing {
         /// What had to be made beside files in a directory.
-        stage: Option<RefCell<Stage>>,
+        stage: Option<Box<RefCell<Stage>>>,
         /// On it.
         subject: Subject,
     },
@@ -49,7 +49,7 @@ impl Ground {
             });
         }
         let (stage, subject) = contents.staged(setup, bench, control)?;
-        Ok(Self::Standing { stage: Some(RefCell::new(stage)), subject })
+        Ok(Self::Standing { stage: Some(Box::new(RefCell::new(stage))), subject })
     }
 
     /// Takes down what stood for the whole run.
@@ -74,6 +74,13 @@ pub struct Contents<'a> {
 }
 
 impl Contents<'_> {
+    /// Sizes with room for what sessions insert meanwhile, and for file systems that write to new places.
+    fn room(&self, setup: &Setup) -> Sizes {
+        const INSERTED: u64 = 256 << 20;
+        let sizes = self.sizes(setup);
+        Sizes { data: Bytes(sizes.data.0 + INSERTED), ..sizes }
+    }
+
     /// Sizes of the database under `setup`, or of the files that stand for one.
     pub fn sizes(&self, setup: &Setup) -> Sizes {
         let sizes = Embedded::sizes(self.data, setup);
@@ -108,7 +115,7 @@ impl Contents<'_> {
         bench: &mut Bench,
         control: &mut Control<'_>,
     ) -> Result<(Stage, Subject), LabError> {
-        let mut stage = Stage::raise(setup, &self.sizes(setup), bench)?;
+        let mut stage = Stage::raise(setup, &self.room(setup), bench)?;
         let made = stage.relax(bench).and_then(|()| self.make(stage.places(), setup, bench, control));
         match made {
             Ok(subject) => Ok((stage, subject)),
