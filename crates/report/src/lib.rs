@@ -1,7 +1,7 @@
 //! From a record to what people read: a sentence first, then the evidence.
 //!
 //! [`model`] reads a record and computes everything that is said: figures, verdicts, the weighted mix, doubts. The three
-//! outputs only lay it out: [`terminal`] (text, drawn curves), [`html`] (one page that needs nothing else), [`json`]
+//! outputs only lay it out: [`terminal`] (text, drawn curves), [`html`] (one page that needs nothing else), [`json()`]
 //! (for programs). Pure: a record in, a string out. Nothing here reads a clock, writes a file or starts a run.
 //!
 //! The rule over all sentences: none claims more than its verdict. `unknown` says what it would take to know.
@@ -179,7 +179,7 @@ impl Reports {
         page::report(&self.0)
     }
 
-    /// As [`json`].
+    /// As [`json()`].
     pub fn json(&self) -> String {
         json::report(&self.0)
     }

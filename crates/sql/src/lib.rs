@@ -3,7 +3,7 @@
 //! Start with [`Connection`]. What is understood before anything is done is pure, text and values in, text and values out:
 //! [`script`] cuts a text into statements, [`statement`] understands those that SQLite does not know, [`direct`] those that
 //! need no SQLite, [`rewrite`] turns Oracle's spelling into SQLite's for the rest, [`plan`] decides how a table is reached,
-//! [`column`] says what a declared type means, [`view`] names the columns of v$ and dba_ views, [`function`] computes what
+//! [`mod@column`] says what a declared type means, [`view`] names the columns of v$ and dba_ views, [`function`] computes what
 //! Oracle's functions compute. `virtual_table` is how SQLite reads and changes the engine's tables. A
 //! [`RunRecord`] asks what a run has left. No storage of its own, no
 //! clock.

@@ -2,7 +2,7 @@
 //! and tells SQLite.
 //!
 //! Every condition is tested again by SQLite on each row, so a plan may return more rows than asked for, never fewer.
-//! A plan travels from planning to execution as a short text ([`Plan::encode`], [`Plan::decode`]).
+//! A plan travels from planning to execution as a short text ([`Access::encode`], [`Access::decode`]).
 
 /// How a column is compared with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use units::{Bytes, Seed};
 
 /// Where a comparison stands.
-#[expect(clippy::large_enum_variant, reason = "a run has one of them")]
 pub enum Ground {
     /// Made once; every configuration works on the same blocks.
     Standing {
@@ -74,8 +73,9 @@ pub struct Contents<'a> {
 }
 
 impl Contents<'_> {
-    /// Sizes with room for what sessions insert meanwhile, and for file systems that write to new places.
-    fn room(&self, setup: &Setup) -> Sizes {
+    /// What a device of ours must hold: the sizes, what sessions insert meanwhile, and the new places that some file systems
+    /// write to.
+    pub fn room(&self, setup: &Setup) -> Sizes {
         const INSERTED: u64 = 256 << 20;
         let sizes = self.sizes(setup);
         Sizes { data: Bytes(sizes.data.0 + INSERTED), ..sizes }

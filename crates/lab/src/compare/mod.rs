@@ -1,7 +1,7 @@
 //! Configurations put side by side: which I/O mode, file system, scheduler, placement … should this database use?
 //!
 //! The journey of [`run`]: choose the configurations that can be had ([`design`]) → make what stands for the whole run
-//! ([`ground`]) → pilot: what does a visit cost, how noisy is it (`pilot`)? → plan, stored before the first visit ([`plan`]) →
+//! (`ground`) → pilot: what does a visit cost, how noisy is it (`pilot`)? → plan, stored before the first visit ([`plan`]) →
 //! randomised blocks, each visiting every configuration (`blocks`) → checks over all trials of a configuration
 //! (`conclude`). The verdict itself is computed from the record. [`preview`] goes as far as the plan and changes nothing.
 
@@ -91,11 +91,12 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
 /// What the files of a comparison take on disk, at most.
 fn disk(design: &Design, size: Bytes) -> Bytes {
     let contents = Contents { data: size, workloads: &design.workloads };
-    let all = || design.candidates.iter().map(|c| (c.setup.clone(), contents.sizes(&c.setup)));
+    let setups = || design.candidates.iter().map(|c| &c.setup);
     // Loop files stay for the next visit that has them; files in a directory go with their visit.
-    let in_directories = all().filter(|(setup, sizes)| stage::disk(setup, sizes).0 == 0);
-    let files = in_directories.map(|(_, sizes)| sizes.total()).max().unwrap_or_default();
-    Bytes(files.0 + stage::disk_of_all(all()).0)
+    let in_directories = setups().filter(|setup| stage::disk(setup, &contents.sizes(setup)).0 == 0);
+    let files = in_directories.map(|setup| contents.sizes(setup).total()).max().unwrap_or_default();
+    let devices = stage::disk_of_all(setups().map(|setup| (setup.clone(), contents.room(setup))));
+    Bytes(files.0 + devices.0)
 }
 
 /// The data file's size, foreseen against the free space before anything is written.

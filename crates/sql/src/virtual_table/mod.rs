@@ -1,6 +1,6 @@
 //! Tables of the engine and views of the instance, as SQLite's virtual tables.
 //!
-//! [`table`] has the tables, [`rows`] what is read from them, [`write`] what is written, [`instance`] the views. What SQLite
+//! [`table`] has the tables, [`rows`] what is read from them, [`mod@write`] what is written, [`instance`] the views. What SQLite
 //! calls is in `adapter`; it hands over to the traits of this file.
 
 #[allow(unsafe_code)]
