@@ -30,7 +30,7 @@ pub enum Background {
 
 /// One thread's companion in every call: its wait slot and its counters. A session has one, each background process has
 /// one. Passed by reference down the floors; never shared between threads that work at the same time. Made by
-/// [`crate::Core::context`].
+/// the instance for each session and process.
 pub struct Context {
     /// Where waits are noted.
     pub slot: waits::Slot,

@@ -48,7 +48,7 @@ pub fn create(core: &Core, context: &Context, segment: &Segment) -> Result<()> {
 }
 
 /// Makes the tree of a new index in its segment from entries in order (strictly ascending by key, then row), instead of
-/// [`create`] and many [`insert`]s. The result is how many there were.
+/// [`create`] and many [`insert()`]s. The result is how many there were.
 ///
 /// # Errors
 /// What storage says, what `entries` says, [`crate::EngineError::Invalid`] for a key that is too long; drop the segment then.
@@ -82,14 +82,14 @@ pub fn insert(
     insert::insert(&Live { transaction, ..Live::new(core, context, segment) }, key, row)
 }
 
-/// As [`insert`], for a unique index: asks `judge` about the rows other than `row` that the index has for the key (not when there
+/// As [`insert()`], for a unique index: asks `judge` about the rows other than `row` that the index has for the key (not when there
 /// are none), and adds the entry when it says [`Judgement::Proceed`]. Until then nobody else can add an entry with
 /// this key. `judge` may read heap pages and look at transactions; it must not wait, nor touch an index.
 ///
 /// The result is what `judge` said last; after [`Judgement::WaitFor`] wait and call again.
 ///
 /// # Errors
-/// As [`insert`], and what `judge` says.
+/// As [`insert()`], and what `judge` says.
 pub fn insert_unique(
     core: &Core,
     context: &Context,

@@ -1,7 +1,7 @@
 //! Files come, grow and go while sessions run.
 //!
 //! A file that is made or removed is announced in the control file first, so that a crash in between leaves nothing that
-//! nobody knows of: the next open removes what was being made and what was being removed ([`finish_interrupted`]).
+//! nobody knows of: the next open removes what was being made and what was being removed (`finish_interrupted`).
 
 use super::control::{Content, ControlFile, FileRecord, FileState, TablespaceKind, TablespaceRecord};
 use super::{DataFile, FileSet};

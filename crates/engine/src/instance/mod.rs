@@ -2,8 +2,8 @@
 //!
 //! [`Instance`] is made by [`Instance::create`] or [`Instance::open`] and ends with [`Instance::shutdown`]. Its parts share
 //! [`Core`]: first the [`Foundation`] (files, control file, parameters, counters), which the constructors of the other parts
-//! get, then those parts. [`process`] runs the background work, [`health`] stops everything when a promise cannot be kept,
-//! [`gate`] lets calls in.
+//! get, then those parts. [`process`] runs the background work, `health` stops everything when a promise cannot be kept,
+//! `gate` lets calls in.
 
 mod admin;
 mod alert;

@@ -79,7 +79,7 @@ pub(super) struct Group {
     pub first: Lsn,
     /// When the log came to it, seconds since 1970.
     pub first_time: u64,
-    /// End of its redo; for the current group [`Lsn::MAX`].
+    /// End of its redo; for the current group the greatest LSN.
     pub end: Lsn,
 }
 

@@ -1,6 +1,6 @@
 //! The only place that changes the system; each change takes a [`Journal`] and notes its undo there first.
 //!
-//! [`loop_device`] shows a file as a disk, [`throttle`] and [`Caps`] make a disk slow, [`set_queue`] changes a request queue,
+//! [`loop_device`] shows a file as a disk, [`throttle()`] and [`Caps`] make a disk slow, [`set_queue`] changes a request queue,
 //! [`make_file_system`] and [`mount`] build on a device that nobody uses. All need root and say so.
 
 mod cap;

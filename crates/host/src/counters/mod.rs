@@ -1,6 +1,6 @@
 //! What the kernel has counted: cumulative, sampled on one time axis, absent where the kernel has no such counter.
 //!
-//! Start with [`snapshot`]; two of them give [`rates`] as `iostat -x` prints them. [`Sampler`] takes one every interval
+//! Start with [`snapshot`]; two of them give [`rates()`] as `iostat -x` prints them. [`Sampler`] takes one every interval
 //! in its own thread; [`PauseDetector`] measures how long this machine keeps a ready thread waiting. The formats are
 //! parsed in `parse.rs`, from text alone, so that golden files test them.
 

@@ -1,7 +1,7 @@
 //! What this machine is: facts with their source, unknown where a source is absent.
 //!
-//! [`machine`] describes processors, memory and kernel; [`storage`] follows a path down to its disks; [`smart`] asks the
-//! disk for its health; [`cgroup_limits`] finds the limits that apply to this process; [`in_use`] finds every reason not
+//! [`machine()`] describes processors, memory and kernel; [`storage()`] follows a path down to its disks; [`smart()`] asks the
+//! disk for its health; [`cgroup_limits`] finds the limits that apply to this process; [`in_use()`] finds every reason not
 //! to write to a device.
 
 pub(crate) mod cgroup;

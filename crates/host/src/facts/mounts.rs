@@ -78,7 +78,7 @@ fn mount_id(path: &Path) -> Option<u64> {
     info.lines().find_map(|l| l.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
 
-/// Source of the format: `proc_pid_mountinfo(5)`. A line: id parent major:minor root point options [tags] - type source super.
+/// Source of the format: `proc_pid_mountinfo(5)`. A line: `id parent major:minor root point options [tags] - type source super`.
 pub(crate) fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }

@@ -9,7 +9,7 @@
 //!    undo first looks whether its change is there.
 //! 3. [`Journal::undo`] undoes and notes so. A kill between the two undoes twice, which is harmless for the same reason.
 //!
-//! [`cleanup`] does the same for journals whose process is gone. A lock on the file, held while the process or a program
+//! [`cleanup()`] does the same for journals whose process is gone. A lock on the file, held while the process or a program
 //! that it started to make a change lives, and its number, start time and boot say whether it is gone.
 
 mod cleanup;

@@ -81,7 +81,7 @@ impl QueueOptions {
 /// What a queue has seen so far.
 ///
 /// Looking at the clock and at the completion ring around each submit would cost more than a cached read's share of a
-/// system call, so every [`OBSERVE_EVERY`]th submit is observed, and shares are of the observed ones.
+/// system call, so every 17th submit is observed, and shares are of the observed ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounters {
     /// Times requests were handed over.
