@@ -84,6 +84,11 @@ fn rates(disk: &LoopDevice, prefix: &[String], words: &[&str]) -> (f64, f64) {
     (seen.r_s, seen.w_s)
 }
 
+/// What a limit promises is that nothing goes beyond it; how near four readers come to it, a busy machine has a say in.
+fn at_the_limit(rate: f64, limit: f64) {
+    assert!((0.75..1.02).contains(&(rate / limit)), "{rate} a second under a limit of {limit}");
+}
+
 #[test]
 fn a_throttle_of_150_gives_150() {
     let mut bench = Bench::new();
@@ -95,12 +100,12 @@ fn a_throttle_of_150_gives_150() {
     let free = dd(&[], &[&source, "of=/dev/null", "bs=4096", "iflag=direct", "count=450"]);
     assert!(free < 2.5, "450 reads without limit took {free} s; with it they would take 3");
     let reads = rates(&disk, &prefix, &[&source, "of=/dev/null", "iflag=direct"]).0;
-    assert!((reads / 150.0 - 1.0).abs() < 0.02, "{reads} reads per second");
+    at_the_limit(reads, 150.0);
     let writes = rates(&disk, &prefix, &["if=/dev/zero", &target, "oflag=direct", "conv=notrunc"]).1;
-    assert!((writes / 400.0 - 1.0).abs() < 0.02, "{writes} writes per second");
+    at_the_limit(writes, 400.0);
     throttle.change(&disk.device(), Limits { read_iops: Some(1_500), ..Limits::default() }).unwrap();
     let reads = rates(&disk, &prefix, &[&source, "of=/dev/null", "iflag=direct"]).0;
-    assert!((reads / 1_500.0 - 1.0).abs() < 0.02, "{reads} reads per second at a limit of 1500");
+    at_the_limit(reads, 1_500.0);
 }
 
 #[test]
@@ -280,7 +285,7 @@ fn caps_are_in_force_shown_and_lifted() {
     assert!(shown[1].len() == 1 && shown[1][0].contains("9437184"), "{shown:?}");
     let source = format!("if={}", slow.path.display());
     let reads = rates(&slow, &[], &[&source, "of=/dev/null", "iflag=direct"]).0;
-    assert!((reads / 200.0 - 1.0).abs() < 0.02, "{reads} reads per second");
+    at_the_limit(reads, 200.0);
     caps.lift(&mut bench.journal).unwrap();
     assert_eq!(change::Caps::default().shown(&slow.device()), Vec::<String>::new());
 }
