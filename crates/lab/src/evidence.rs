@@ -4,7 +4,7 @@ use crate::bench::Bench;
 use crate::workload::Trial;
 use host::counters::Snapshot;
 use io::{Access, File};
-use record::CheckRow;
+use record::{CheckRow, IntervalRow, PhaseRow};
 use stats::check::{self, Check};
 use std::path::Path;
 use units::Nanos;
@@ -181,5 +181,35 @@ fn holes(data: &Path, data_bytes: u64) -> Check {
     match File::open(data, access).and_then(|file| file.extents()) {
         Ok(e) => check::holes(data_bytes, Some(e.unwritten_bytes + e.inline_bytes), Some(e.hole_bytes)),
         Err(_) => check::holes(data_bytes, None, None),
+    }
+}
+
+/// What a trial says of itself as a measured phase of the record; who stores it adds what it was held against.
+pub fn trial_row(visit_id: i64, workload_id: i64, trial: &Trial) -> PhaseRow {
+    PhaseRow {
+        visit_id,
+        workload_id,
+        kind: "measure".into(),
+        start_ns: trial.window.start.0,
+        end_ns: trial.window.end.0,
+        ops: trial.ops,
+        bytes: trial.bytes,
+        errors: trial.errors,
+        latency_sum_ns: trial.histogram.sum(),
+        seconds: trial.seconds(),
+        ..PhaseRow::default()
+    }
+}
+
+/// One slice as a row of the record.
+pub fn interval_row(op_class: &str, slice: &crate::load::Slice) -> IntervalRow {
+    IntervalRow {
+        t_ns: slice.t.0,
+        op_class: op_class.into(),
+        ops: slice.ops,
+        bytes: slice.bytes,
+        lat_sum_ns: slice.latency_sum_ns,
+        lat_max_ns: slice.latency_max_ns,
+        errors: slice.errors,
     }
 }

@@ -12,7 +12,7 @@ use crate::database::interval::{Interval, Moment};
 use crate::database::order_entry::{self, Scale, Think};
 use crate::database::random_read::{self, Shape};
 use crate::database::{Database, Sizes, commit, growth, scan};
-use crate::evidence::check_row;
+use crate::evidence::{check_row, interval_row, trial_row};
 use crate::workload::Trial;
 use crate::{LabError, compare};
 use engine::{AlterSystem, Instance, Session, Shutdown};
@@ -403,13 +403,12 @@ impl Stay<'_> {
         let sessions = self.options.sessions;
         let phase =
             self.phase(visit, case.name(), trial, rate, metric, sessions, &performance.interval, bench)?;
-        let intervals: Vec<_> =
-            trial.slices.iter().map(|slice| compare::interval_row(case.name(), slice)).collect();
+        let intervals: Vec<_> = trial.slices.iter().map(|slice| interval_row(case.name(), slice)).collect();
         bench.writer.intervals(phase, &intervals)?;
         for (class, trial) in classes.iter().zip(&performance.classes) {
             bench.writer.histogram(phase, class, &trial.histogram.encode())?;
             if classes.len() > 1 {
-                let rows: Vec<_> = trial.slices.iter().map(|s| compare::interval_row(class, s)).collect();
+                let rows: Vec<_> = trial.slices.iter().map(|s| interval_row(class, s)).collect();
                 bench.writer.intervals(phase, &rows)?;
             }
         }
@@ -525,25 +524,15 @@ impl Stay<'_> {
         let steady = (trial.slices.len() >= 4)
             .then(|| stats::steady::assess(&trial.slice_rates(), 0.1, crate::DELTA).class.to_string());
         Ok(bench.writer.phase(&PhaseRow {
-            visit_id: visit,
-            workload_id: workload,
-            kind: "measure".into(),
             threads: sessions,
             in_flight: sessions,
-            start_ns: trial.window.start.0,
-            end_ns: trial.window.end.0,
-            ops: trial.ops,
-            bytes: trial.bytes,
-            errors: trial.errors,
-            latency_sum_ns: trial.histogram.sum(),
-            seconds: trial.seconds(),
             rate,
             metric: metric.into(),
             steady_class: steady,
             requests: Some(files.reads + files.writes),
             device_ops: delta.device_reads.zip(delta.device_writes).map(|(r, w)| r + w),
             device_bytes: delta.device_read_bytes.zip(delta.device_write_bytes).map(|(r, w)| r + w),
-            ..PhaseRow::default()
+            ..trial_row(visit, workload, trial)
         })?)
     }
 

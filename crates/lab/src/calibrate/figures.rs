@@ -7,9 +7,10 @@ use super::effort::Schedule;
 use super::subject::{Subject, Work, observe};
 use crate::LabError;
 use crate::bench::Bench;
-use crate::compare::interval_row;
 use crate::control::Control;
-use crate::evidence::{Delta, Observed, check_row, conservation, little, read_checks};
+use crate::evidence::{
+    Delta, Observed, check_row, conservation, interval_row, little, read_checks, trial_row,
+};
 use record::json::json;
 use record::{EstimateRow, PhaseRow, VisitRow};
 use stats::check::{self, Check};
@@ -159,22 +160,10 @@ fn store(
     let Observed { trial, delta } = observed;
     let reads = figure.reads();
     let phase = bench.writer.phase(&PhaseRow {
-        visit_id,
-        workload_id,
-        kind: "measure".into(),
         threads: figure.work.threads(),
         in_flight: figure.work.in_flight(),
-        start_ns: trial.window.start.0,
-        end_ns: trial.window.end.0,
-        ops: trial.ops,
-        bytes: trial.bytes,
-        errors: trial.errors,
-        latency_sum_ns: trial.histogram.sum(),
-        seconds: trial.seconds(),
         rate: figure.value(observed),
         metric: figure.unit.name().into(),
-        steady_class: None,
-        drift_percent_per_minute: None,
         in_flight_mean: trial.in_flight_mean,
         submit_share: trial.submit_share,
         cpu_ns: trial.cpu_ns,
@@ -182,6 +171,7 @@ fn store(
         requests: Some(trial.requests),
         device_ops: if reads { delta.device_reads } else { delta.device_writes },
         device_bytes: if reads { delta.device_read_bytes } else { delta.device_write_bytes },
+        ..trial_row(visit_id, workload_id, trial)
     })?;
     let rows: Vec<_> = trial.slices.iter().map(|slice| interval_row(&figure.key, slice)).collect();
     bench.writer.intervals(phase, &rows)?;

@@ -7,10 +7,10 @@ use super::proof::Proof;
 use super::visit::Workload;
 use crate::LabError;
 use crate::bench::Bench;
-use crate::evidence::{Observed, check_row};
+use crate::evidence::{Observed, check_row, interval_row, trial_row};
 use crate::factor::Setup;
 use crate::workload::Trial;
-use record::{IntervalRow, PhaseRow};
+use record::PhaseRow;
 
 impl Comparison<'_> {
     /// The checks over all trials of each configuration, and of the run as a whole.
@@ -60,22 +60,11 @@ pub(super) fn store(
     let steady = (trial.slices.len() >= 4)
         .then(|| stats::steady::assess(&trial.slice_rates(), 0.1, crate::DELTA).class.to_string());
     let phase = bench.writer.phase(&PhaseRow {
-        visit_id,
-        workload_id,
-        kind: "measure".into(),
         threads,
         in_flight,
-        start_ns: trial.window.start.0,
-        end_ns: trial.window.end.0,
-        ops: trial.ops,
-        bytes: trial.bytes,
-        errors: trial.errors,
-        latency_sum_ns: trial.histogram.sum(),
-        seconds: trial.seconds(),
         rate: workload.rate(trial),
         metric: workload.about().metric.into(),
         steady_class: steady,
-        drift_percent_per_minute: None,
         in_flight_mean: trial.in_flight_mean,
         submit_share: trial.submit_share,
         cpu_ns: trial.cpu_ns,
@@ -83,6 +72,7 @@ pub(super) fn store(
         requests: Some(trial.requests),
         device_ops: if reads { delta.device_reads } else { delta.device_writes },
         device_bytes: if reads { delta.device_read_bytes } else { delta.device_write_bytes },
+        ..trial_row(visit_id, workload_id, trial)
     })?;
     let rows: Vec<_> = trial.slices.iter().map(|slice| interval_row(workload.about().name, slice)).collect();
     bench.writer.intervals(phase, &rows)?;
@@ -102,21 +92,11 @@ pub(super) fn store_variation(
     let Some(variation) = variation(&trial.slice_rates()) else { return Ok(()) };
     let sessions = workload.sessions(setup.sessions);
     let phase = bench.writer.phase(&PhaseRow {
-        visit_id,
-        workload_id,
-        kind: "measure".into(),
         threads: sessions,
         in_flight: sessions,
-        start_ns: trial.window.start.0,
-        end_ns: trial.window.end.0,
-        ops: trial.ops,
-        bytes: trial.bytes,
-        errors: trial.errors,
-        latency_sum_ns: trial.histogram.sum(),
-        seconds: trial.seconds(),
         rate: variation * 100.0,
         metric: VARIATION_METRIC.into(),
-        ..PhaseRow::default()
+        ..trial_row(visit_id, workload_id, trial)
     })?;
     bench.writer.histogram(phase, workload.about().name, &trial.histogram.encode())?;
     Ok(())
@@ -140,19 +120,6 @@ fn variation(slice_rates: &[f64]) -> Option<f64> {
     let square = parts.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (parts.len() - 1) as f64;
     // Ratios are formed of it: a rate without any variation at all still has one.
     (mean > 0.0).then(|| (square.sqrt() / mean).max(1e-4))
-}
-
-/// One slice as a row of the record.
-pub fn interval_row(op_class: &str, slice: &crate::load::Slice) -> IntervalRow {
-    IntervalRow {
-        t_ns: slice.t.0,
-        op_class: op_class.into(),
-        ops: slice.ops,
-        bytes: slice.bytes,
-        lat_sum_ns: slice.latency_sum_ns,
-        lat_max_ns: slice.latency_max_ns,
-        errors: slice.errors,
-    }
 }
 
 #[cfg(test)]

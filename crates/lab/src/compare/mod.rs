@@ -23,7 +23,6 @@ pub mod visit;
 pub mod workloads;
 
 pub use case::Case;
-pub use conclude::interval_row;
 pub use options::{Options, TargetKind};
 
 use crate::LabError;
