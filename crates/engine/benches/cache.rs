@@ -7,12 +7,16 @@
 //! `cargo bench -p engine --bench cache -- --rounds 5 --mib 1024`; add `hits`, `misses`, `scan` or `writers` for a part.
 #![forbid(unsafe_code)]
 
+#[path = "../../lab/benches/common/flags.rs"]
+mod flags;
+
 use engine::cache::{BufferCache, CacheConfig, DirectRead, Site, TornPageProtection};
 use engine::files::FileSet;
 use engine::files::control::{FileRecord, FileState, TablespaceKind};
 use engine::page::{self, PageKind};
 use engine::statistics::Statistics;
 use engine::{Background, Context, EngineError, Environment, Lsn, PageId, Result};
+use flags::Flags;
 use io::{Access, Api, IoMode, RealStorage};
 use parking_lot::Mutex;
 use std::hint::black_box;
@@ -29,18 +33,13 @@ const WALK_MIN: f64 = 2e6;
 const FIO_RATIO_MIN: f64 = 0.95;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo bench` says `--bench`; `cargo test` does not, and then a rehearsal is enough.
-    let measured = words.iter().any(|word| word == "--bench");
-    let number = |name: &str, default: u32| {
-        let at = words.iter().position(|word| word.strip_prefix("--") == Some(name));
-        at.and_then(|at| words.get(at + 1)).map_or(default, |word| word.parse().expect("type a number"))
-    };
+    let flags = Flags::parse();
+    let measured = flags.measured();
     let parts = ["hits", "misses", "scan", "writers"];
-    let some = words.iter().any(|word| parts.contains(&word.as_str()));
-    let wanted = |part: &str| !some || words.iter().any(|word| word == part);
-    let rounds = number("rounds", if measured { 5 } else { 1 });
-    let mib = number("mib", if measured { 1024 } else { 8 });
+    let some = parts.iter().any(|part| flags.names(part));
+    let wanted = |part: &str| !some || flags.names(part);
+    let rounds = flags.number("rounds", if measured { 5 } else { 1 });
+    let mib = flags.number("mib", if measured { 1024 } else { 8 });
     let folder = tempfile::tempdir().expect("a folder for the file");
     let path = folder.path().join("bench.dbf");
     let blocks = mib * (1 << 20) / BLOCK as u32;

@@ -7,10 +7,14 @@
 //! `cargo bench -p engine --bench index -- --rounds 5 --entries 1000000`
 #![forbid(unsafe_code)]
 
+#[path = "../../lab/benches/common/flags.rs"]
+mod flags;
+
 use engine::btree::{self, Judgement, RangeScan, encode_key};
 use engine::sort::EntrySorter;
 use engine::space::Segment;
 use engine::{Background, Context, Core, Environment, Instance, InstanceConfig, RowId, Shutdown, Value};
+use flags::Flags;
 use io::RealStorage;
 use std::hint::black_box;
 use std::ops::Bound;
@@ -42,15 +46,10 @@ const NAMES: [&str; 10] = [
 const LOOK_UP: usize = 3;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo bench` says `--bench`; `cargo test` does not, and then a rehearsal is enough.
-    let measured = words.iter().any(|word| word == "--bench");
-    let number = |name: &str, default: u64| {
-        let at = words.iter().position(|word| word.strip_prefix("--") == Some(name));
-        at.and_then(|at| words.get(at + 1)).map_or(default, |word| word.parse().expect("type a number"))
-    };
-    let rounds = number("rounds", if measured { 5 } else { 1 });
-    let entries = number("entries", if measured { 1_000_000 } else { 2_000 });
+    let flags = Flags::parse();
+    let measured = flags.measured();
+    let rounds = flags.number("rounds", if measured { 5 } else { 1 });
+    let entries = flags.number("entries", if measured { 1_000_000 } else { 2_000 });
     let folder = tempfile::tempdir().expect("a folder for the database");
     let instance = open(folder.path(), entries, measured);
     let context = instance.core.context(SessionKind::Foreground, "bench").expect("a seat");

@@ -8,10 +8,14 @@
 //! `cargo x bench recovery --mib 1024 --only redo --directory /data`
 #![forbid(unsafe_code)]
 
+#[path = "../../lab/benches/common/flags.rs"]
+mod flags;
+
 use engine::change::Change;
 use engine::files::control::TablespaceKind;
 use engine::page::{self, PageId, PageKind};
 use engine::{Background, Environment, Instance, InstanceConfig, Shutdown};
+use flags::Flags;
 use io::{RealStorage, Storage};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,18 +29,12 @@ const MIB: u64 = 1 << 20;
 const BLOCK: u64 = 8192;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo bench` says `--bench`; `cargo test` does not, and then a rehearsal is enough.
-    let measured = words.iter().any(|word| word == "--bench");
-    let value = |name: &str| {
-        let at = words.iter().position(|word| word.strip_prefix("--") == Some(name))?;
-        words.get(at + 1).cloned()
-    };
-    let redo_bytes =
-        value("mib").map_or(if measured { 1024 } else { 8 }, |n| n.parse().expect("a number")) * MIB;
-    let above = value("directory").map_or_else(std::env::temp_dir, PathBuf::from);
+    let flags = Flags::parse();
+    let measured = flags.measured();
+    let redo_bytes = flags.number("mib", if measured { 1024 } else { 8 }) * MIB;
+    let above = flags.text("directory").map_or_else(std::env::temp_dir, PathBuf::from);
     let mut met = true;
-    let only = value("only");
+    let only = flags.text("only");
     for protection in ["redo", "doublewrite"].into_iter().filter(|p| only.as_deref().is_none_or(|o| o == *p))
     {
         let folder = tempfile::tempdir_in(&above).expect("a folder that can be written");

@@ -12,10 +12,14 @@
 //! `cargo x bench redo --rounds 7 --seconds 1 --patience 300 --directory /data`
 #![forbid(unsafe_code)]
 
+#[path = "../../lab/benches/common/flags.rs"]
+mod flags;
+
 use engine::files::control::{FileState, GroupRecord, LogRecord, MemberRecord};
 use engine::redo::{FIRST_LSN, Keeper, RedoLog, RedoOptions, create_files};
 use engine::statistics::{Statistic, Statistics};
 use engine::{Background, Context, Environment};
+use flags::Flags;
 use io::sim::Disk;
 use io::{Access, RealStorage, Storage};
 use parking_lot::{Condvar, Mutex};
@@ -39,22 +43,15 @@ const TEN_MIN: f64 = 0.75;
 const OTHERS_MAX: f64 = 0.1;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo bench` says `--bench`; `cargo test` does not, and then a rehearsal is enough.
-    let measured = words.iter().any(|word| word == "--bench");
-    let value = |name: &str| {
-        let at = words.iter().position(|word| word.strip_prefix("--") == Some(name))?;
-        words.get(at + 1).cloned()
-    };
-    let number =
-        |name: &str, default: f64| value(name).map_or(default, |word| word.parse().expect("type a number"));
-    let rounds = number("rounds", if measured { 7.0 } else { 1.0 }) as usize;
-    let patience = Nanos::secs(number("patience", 300.0));
-    let span = Nanos::secs(number("seconds", if measured { 1.0 } else { 0.05 }));
+    let flags = Flags::parse();
+    let measured = flags.measured();
+    let rounds = flags.number("rounds", if measured { 7.0 } else { 1.0 }) as usize;
+    let patience = Nanos::secs(flags.number("patience", 300.0));
+    let span = Nanos::secs(flags.number("seconds", if measured { 1.0 } else { 0.05 }));
     let file_bytes = if measured { 64 << 20 } else { 4 << 20 };
-    let direct = number("cached", 0.0) == 0.0;
+    let direct = flags.number("cached", 0.0) == 0.0;
 
-    let above = value("directory").map_or_else(std::env::temp_dir, PathBuf::from);
+    let above = flags.text("directory").map_or_else(std::env::temp_dir, PathBuf::from);
     let folder = tempfile::tempdir_in(above).expect("a folder that can be written");
     let bed = Bed { folder: folder.path().to_path_buf(), file_bytes, direct };
     let raw = bed.raw();

@@ -7,8 +7,12 @@
 //! `cargo bench -p engine --bench rows -- --rounds 7 --rows 50000`
 #![forbid(unsafe_code)]
 
+#[path = "../../lab/benches/common/flags.rs"]
+mod flags;
+
 use engine::space::{Column, ColumnKind, Table, TableDef};
 use engine::{Background, Environment, Instance, InstanceConfig, Row, RowId, Session, Shutdown, Value};
+use flags::Flags;
 use io::RealStorage;
 use std::hint::black_box;
 use std::path::Path;
@@ -21,15 +25,10 @@ const INSERT_NS_MAX: f64 = 5_000.0;
 const FILLER: usize = 980;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo bench` says `--bench`; `cargo test` does not, and then a rehearsal is enough.
-    let measured = words.iter().any(|word| word == "--bench");
-    let number = |name: &str, default: usize| {
-        let at = words.iter().position(|word| word.strip_prefix("--") == Some(name));
-        at.and_then(|at| words.get(at + 1)).map_or(default, |word| word.parse().expect("type a number"))
-    };
-    let rounds = number("rounds", if measured { 7 } else { 1 });
-    let rows = number("rows", if measured { 50_000 } else { 2_000 });
+    let flags = Flags::parse();
+    let measured = flags.measured();
+    let rounds = flags.number("rounds", if measured { 7 } else { 1 });
+    let rows = flags.number("rows", if measured { 50_000 } else { 2_000 });
     let folder = tempfile::tempdir().expect("a folder for the database");
     let instance = open(folder.path(), rows as u64);
     let sides: [Side<'_>; 8] = [

@@ -6,10 +6,14 @@
 //! `cargo x bench session --rows 200000 --seconds 3 --directory /data`
 #![forbid(unsafe_code)]
 
+#[path = "../../lab/benches/common/flags.rs"]
+mod flags;
+
 use engine::{
     AlterSystem, Background, Column, ColumnKind, Environment, IndexDef, Instance, InstanceConfig, Session,
     Shutdown, Table, TableDef, Value,
 };
+use flags::Flags;
 use io::{Access, RealStorage, Storage};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,20 +30,13 @@ struct Plan {
 }
 
 fn plan() -> Plan {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo bench` says `--bench`; `cargo test` does not, and then a rehearsal is enough.
-    let measured = words.iter().any(|word| word == "--bench");
-    let after = |name: &str| {
-        let at = words.iter().position(|word| word.strip_prefix("--") == Some(name));
-        at.and_then(|at| words.get(at + 1))
-    };
-    let number =
-        |name: &str, default: f64| after(name).map_or(default, |n| n.parse().expect("type a number"));
-    let directory = after("directory").map_or(env!("CARGO_TARGET_TMPDIR"), String::as_str);
+    let flags = Flags::parse();
+    let measured = flags.measured();
+    let directory = flags.text("directory").unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
     Plan {
-        rows: number("rows", if measured { 200_000.0 } else { 500.0 }) as i64,
-        seconds: number("seconds", if measured { 3.0 } else { 0.05 }),
-        directory: Path::new(directory).join("bench-session"),
+        rows: flags.number("rows", if measured { 200_000.0 } else { 500.0 }) as i64,
+        seconds: flags.number("seconds", if measured { 3.0 } else { 0.05 }),
+        directory: Path::new(&directory).join("bench-session"),
     }
 }
 

@@ -6,7 +6,11 @@
 //! `cargo x bench sql --rounds 7 --rows 200000`
 #![forbid(unsafe_code)]
 
+#[path = "../../lab/benches/common/flags.rs"]
+mod flags;
+
 use engine::{Background, Environment, Instance, InstanceConfig, Row, Session, Shutdown, Value};
+use flags::Flags;
 use io::RealStorage;
 use sql::{Connection, Nowhere, Outcome};
 use std::process::ExitCode;
@@ -16,15 +20,10 @@ use units::{Clock, Seed, clock};
 const MIB: u64 = 1 << 20;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo bench` says `--bench`; `cargo test` does not, and then a rehearsal is enough.
-    let measured = words.iter().any(|word| word == "--bench");
-    let number = |name: &str, default: u64| {
-        let at = words.iter().position(|word| word.strip_prefix("--") == Some(name));
-        at.and_then(|at| words.get(at + 1)).map_or(default, |word| word.parse().expect("type a number"))
-    };
-    let rounds = number("rounds", if measured { 7 } else { 1 });
-    let rows = number("rows", if measured { 200_000 } else { 500 });
+    let flags = Flags::parse();
+    let measured = flags.measured();
+    let rounds = flags.number("rounds", if measured { 7 } else { 1 });
+    let rows = flags.number("rows", if measured { 200_000 } else { 500 });
 
     let folder = tempfile::Builder::new().prefix("redoubt-bench-").tempdir_in("/var/tmp").expect("a folder");
     let environment = Environment {

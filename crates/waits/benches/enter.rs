@@ -7,6 +7,10 @@
 //! `cargo x bench enter --rounds 15 --waits 500000`
 #![forbid(unsafe_code)]
 
+#[path = "../../lab/benches/common/flags.rs"]
+mod flags;
+
+use flags::Flags;
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,15 +23,11 @@ const NS_MAX: f64 = 25.0;
 const CHUNK: u64 = 1_000;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo bench` says `--bench`; `cargo test` does not, and then a rehearsal is enough.
-    let measured = words.iter().any(|word| word == "--bench");
-    let number = |name: &str, default: usize| {
-        let at = words.iter().position(|word| word.strip_prefix("--") == Some(name));
-        at.and_then(|at| words.get(at + 1)).map_or(default, |word| word.parse().expect("type a number"))
-    };
-    let rounds = number("rounds", if measured { 15 } else { 1 });
-    let waits = (number("waits", if measured { 500_000 } else { 1_000 }) as u64).next_multiple_of(CHUNK);
+    let flags = Flags::parse();
+    let measured = flags.measured();
+    let rounds = flags.number("rounds", if measured { 15 } else { 1 });
+    let waits =
+        (flags.number("waits", if measured { 500_000 } else { 1_000 }) as u64).next_multiple_of(CHUNK);
 
     let registry = Registry::new(Clock::Real, 16);
     let slot = registry.register(SessionKind::Foreground, "bench");

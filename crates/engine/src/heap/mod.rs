@@ -32,7 +32,7 @@ pub use insert::insert;
 pub use page::{ROW_HEADER_BYTES, RowHeader};
 pub use pieces::Pieces;
 pub use read::{Newest, get, newest};
-pub use scan::{copy_cached, copy_in_page, count_cached, count_in_page, rows_cached, rows_in_page};
+pub use scan::{PageScan, PageSource};
 
 pub(crate) use purge::{KeyHistory, purge_deleted, purge_updated};
 pub(crate) use take_back::take_back;

@@ -3,9 +3,10 @@
 //! When the view sees everybody who ever changed the page, the page's own count answers `COUNT(*)` without a look at
 //! the rows. Rows that only undo or another page can tell are looked up one by one, after the page's latch was released.
 
+use super::malformed;
 use super::page::{self, Head, Seen};
 use super::pieces::Pieces;
-use super::{malformed, read};
+use super::read::{self, Version};
 use crate::instance::Core;
 use crate::page::PageId;
 use crate::row;
@@ -14,220 +15,156 @@ use crate::transaction::ReadView;
 use crate::value::{Row, RowId};
 use crate::{Context, Result};
 
-/// The rows of one page that the view sees, in slot order, for full scans. `page` is the page as it was read past the
-/// cache, or a copy (it may be older than the cache's, but has all that the view sees); never a page that the caller
-/// has latched, because the same page and others are read through the cache. A page that is not a heap page of
-/// `segment` (never used, or of another kind) has none. With `columns`, each row has just these values, in this order.
-///
-/// # Errors
-/// What storage says (undo and migrated rows are read through the cache).
-#[expect(clippy::too_many_arguments, reason = "what is scanned, by whom, and what is wanted")]
-pub fn rows_in_page(
-    core: &Core,
-    context: &Context,
-    segment: &Segment,
-    id: PageId,
-    page: &[u8],
-    view: &ReadView,
-    columns: Option<&[usize]>,
-    rows: &mut Vec<(RowId, Row)>,
-) -> Result<()> {
-    let mut found = Found { core, id, columns, rows, elsewhere: Vec::new() };
-    found.look(segment, page, view)?;
-    found.fetch(context, view)
+/// Where the bytes of a page come from.
+pub enum PageSource<'a> {
+    /// The buffer cache; the page is latched for as long as it takes to look at it.
+    Cache,
+    /// Here they are, as they were read past the cache (they may be older than the cache's, but have all that the view sees);
+    /// never those of a page that the caller has latched, because the same page and others are read through the cache.
+    Bytes(&'a [u8]),
 }
 
-/// As [`rows_in_page`], for a page in the cache: latches it for as long as it takes to decode what is there.
-///
-/// # Errors
-/// What storage says.
-pub fn rows_cached(
-    core: &Core,
-    context: &Context,
-    segment: &Segment,
-    id: PageId,
-    view: &ReadView,
-    columns: Option<&[usize]>,
-    rows: &mut Vec<(RowId, Row)>,
-) -> Result<()> {
-    let mut found = Found { core, id, columns, rows, elsewhere: Vec::new() };
-    found.look(segment, &core.cache.read(core, context, id)?, view)?;
-    found.fetch(context, view)
+/// A full scan at one page: what a view sees of the rows in it, in slot order. A page that is not a heap page of `segment` (never
+/// used, or of another kind) has none.
+pub struct PageScan<'a> {
+    /// Whose page it is.
+    pub core: &'a Core,
+    /// Who looks.
+    pub context: &'a Context,
+    /// What the page belongs to.
+    pub segment: &'a Segment,
+    /// Where it is.
+    pub id: PageId,
+    /// What is seen.
+    pub view: &'a ReadView,
 }
 
-/// The rows that [`rows_in_page`] would give, as they are stored; those that only undo or another page can tell come last.
-///
-/// # Errors
-/// As [`rows_in_page`]; [`crate::EngineError::RowTooLong`] when `columns` names long ones several times.
-#[expect(clippy::too_many_arguments, reason = "what is scanned, by whom, and what is wanted")]
-pub fn copy_in_page(
-    core: &Core,
-    context: &Context,
-    segment: &Segment,
-    id: PageId,
-    page: &[u8],
-    view: &ReadView,
-    columns: Option<&[usize]>,
-    pieces: &mut Pieces,
-) -> Result<()> {
-    let mut copy = Copy { core, id, columns, pieces, elsewhere: Vec::new() };
-    copy.look(segment, page, view)?;
-    copy.fetch(context, view)
-}
-
-/// As [`copy_in_page`], for a page in the cache.
-///
-/// # Errors
-/// As [`copy_in_page`].
-pub fn copy_cached(
-    core: &Core,
-    context: &Context,
-    segment: &Segment,
-    id: PageId,
-    view: &ReadView,
-    columns: Option<&[usize]>,
-    pieces: &mut Pieces,
-) -> Result<()> {
-    let mut copy = Copy { core, id, columns, pieces, elsewhere: Vec::new() };
-    copy.look(segment, &core.cache.read(core, context, id)?, view)?;
-    copy.fetch(context, view)
-}
-
-/// How many rows [`rows_in_page`] would give.
-///
-/// # Errors
-/// As [`rows_in_page`].
-pub fn count_in_page(
-    core: &Core,
-    context: &Context,
-    segment: &Segment,
-    id: PageId,
-    page: &[u8],
-    view: &ReadView,
-) -> Result<u64> {
-    let mut elsewhere = Vec::new();
-    let count = count(segment, page, view, &mut elsewhere);
-    count_elsewhere(core, context, id, view, count, &elsewhere)
-}
-
-/// As [`count_in_page`], for a page in the cache.
-///
-/// # Errors
-/// What storage says.
-pub fn count_cached(
-    core: &Core,
-    context: &Context,
-    segment: &Segment,
-    id: PageId,
-    view: &ReadView,
-) -> Result<u64> {
-    let mut elsewhere = Vec::new();
-    let count = count(segment, &core.cache.read(core, context, id)?, view, &mut elsewhere);
-    count_elsewhere(core, context, id, view, count, &elsewhere)
-}
-
-/// Rows of one page on their way out.
-struct Found<'a> {
-    core: &'a Core,
-    id: PageId,
-    columns: Option<&'a [usize]>,
-    rows: &'a mut Vec<(RowId, Row)>,
-    /// Positions in `rows` that are still to be fetched.
-    elsewhere: Vec<usize>,
-}
-
-impl Found<'_> {
-    fn decode(&self, row: RowId, content: &[u8]) -> Result<Row> {
-        match self.columns {
-            None => row::decode(content),
-            Some(columns) => row::decode_columns(content, columns),
+impl PageScan<'_> {
+    /// Adds its rows to `rows`. With `columns`, each has just these values, in this order.
+    ///
+    /// # Errors
+    /// What storage says (undo and migrated rows are read through the cache).
+    pub fn rows(
+        &self,
+        source: PageSource<'_>,
+        columns: Option<&[usize]>,
+        rows: &mut Vec<(RowId, Row)>,
+    ) -> Result<()> {
+        let decode = |row: RowId, content: &[u8]| {
+            match columns {
+                None => row::decode(content),
+                Some(columns) => row::decode_columns(content, columns),
+            }
+            .map_err(malformed(self.core, row))
+        };
+        // Rows that the page cannot tell get a place, so that they stay in order.
+        let mut elsewhere = Vec::new();
+        self.look(source, |row, content| {
+            let content = match content {
+                Some(content) => decode(row, content)?,
+                None => {
+                    elsewhere.push(rows.len());
+                    Row::new()
+                }
+            };
+            rows.push((row, content));
+            Ok(())
+        })?;
+        let mut unseen = Vec::new();
+        for at in elsewhere {
+            let row = rows[at].0;
+            match self.seen_version(row)? {
+                Some(version) => rows[at].1 = decode(row, &version.content)?,
+                None => unseen.push(at),
+            }
         }
-        .map_err(malformed(self.core, row))
+        if !unseen.is_empty() {
+            let mut at = 0;
+            let mut unseen = unseen.into_iter().peekable();
+            rows.retain(|_| {
+                at += 1;
+                unseen.next_if_eq(&(at - 1)).is_none()
+            });
+        }
+        Ok(())
     }
 
-    /// What the page itself says. Leaves a place for each row that it cannot tell.
-    fn look(&mut self, segment: &Segment, page: &[u8], view: &ReadView) -> Result<()> {
-        if !page::is_heap_of(page, segment.object) {
-            return Ok(());
+    /// Adds its rows to `pieces` as they are stored; those that only undo or another page can tell come last.
+    ///
+    /// # Errors
+    /// As [`PageScan::rows`]; [`crate::EngineError::RowTooLong`] when `columns` names long ones several times.
+    pub fn copy(&self, source: PageSource<'_>, columns: Option<&[usize]>, pieces: &mut Pieces) -> Result<()> {
+        let mut elsewhere = Vec::new();
+        self.look(source, |row, content| match content {
+            Some(content) => pieces.push_content(self.core, row, content, columns),
+            None => {
+                elsewhere.push(row);
+                Ok(())
+            }
+        })?;
+        for row in elsewhere {
+            if let Some(version) = self.seen_version(row)? {
+                pieces.push_content(self.core, row, &version.content, columns)?;
+            }
         }
-        for slot in 0..page::slots(page) {
-            let id = RowId { page: self.id, slot };
-            match page::look(page, slot, view) {
-                Seen::Nothing => {}
-                Seen::Row(content) => self.rows.push((id, self.decode(id, content)?)),
-                Seen::Elsewhere => {
-                    self.elsewhere.push(self.rows.len());
-                    self.rows.push((id, Row::new()));
+        Ok(())
+    }
+
+    /// How many rows it has.
+    ///
+    /// # Errors
+    /// As [`PageScan::rows`].
+    pub fn count(&self, source: PageSource<'_>) -> Result<u64> {
+        let mut elsewhere = Vec::new();
+        let mut count = self.with_page(source, |page| {
+            if page::is_heap_of(page, self.segment.object) {
+                count(self.id, page, self.view, &mut elsewhere)
+            } else {
+                0
+            }
+        })?;
+        for row in elsewhere {
+            count += u64::from(self.seen_version(row)?.is_some());
+        }
+        Ok(count)
+    }
+
+    /// Shows the rows that the page has for the view: their content, or nothing where the page itself cannot tell.
+    fn look(
+        &self,
+        source: PageSource<'_>,
+        mut each: impl FnMut(RowId, Option<&[u8]>) -> Result<()>,
+    ) -> Result<()> {
+        self.with_page(source, |page| {
+            if !page::is_heap_of(page, self.segment.object) {
+                return Ok(());
+            }
+            for slot in 0..page::slots(page) {
+                let row = RowId { page: self.id, slot };
+                match page::look(page, slot, self.view) {
+                    Seen::Nothing => {}
+                    Seen::Row(content) => each(row, Some(content))?,
+                    Seen::Elsewhere => each(row, None)?,
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })?
     }
 
-    /// Fills the places that [`Found::look`] left.
-    fn fetch(self, context: &Context, view: &ReadView) -> Result<()> {
-        if self.elsewhere.is_empty() {
-            return Ok(());
-        }
-        let mut unseen = Vec::new();
-        for at in &self.elsewhere {
-            let id = self.rows[*at].0;
-            match read::seen_version(self.core, context, id, view)? {
-                Some(version) => self.rows[*at].1 = self.decode(id, &version.content)?,
-                None => unseen.push(*at),
-            }
-        }
-        let mut at = 0;
-        let mut unseen = unseen.into_iter().peekable();
-        self.rows.retain(|_| {
-            at += 1;
-            unseen.next_if_eq(&(at - 1)).is_none()
-        });
-        Ok(())
+    fn with_page<R>(&self, source: PageSource<'_>, look: impl FnOnce(&[u8]) -> R) -> Result<R> {
+        Ok(match source {
+            PageSource::Cache => look(&self.core.cache.read(self.core, self.context, self.id)?),
+            PageSource::Bytes(page) => look(page),
+        })
+    }
+
+    fn seen_version(&self, row: RowId) -> Result<Option<Version>> {
+        read::seen_version(self.core, self.context, row, self.view)
     }
 }
 
-/// Rows of one page on their way into another.
-struct Copy<'a> {
-    core: &'a Core,
-    id: PageId,
-    columns: Option<&'a [usize]>,
-    pieces: &'a mut Pieces,
-    /// Rows that the page itself cannot tell.
-    elsewhere: Vec<RowId>,
-}
-
-impl Copy<'_> {
-    fn look(&mut self, segment: &Segment, page: &[u8], view: &ReadView) -> Result<()> {
-        if !page::is_heap_of(page, segment.object) {
-            return Ok(());
-        }
-        for slot in 0..page::slots(page) {
-            let row = RowId { page: self.id, slot };
-            match page::look(page, slot, view) {
-                Seen::Nothing => {}
-                Seen::Row(content) => self.pieces.push_content(self.core, row, content, self.columns)?,
-                Seen::Elsewhere => self.elsewhere.push(row),
-            }
-        }
-        Ok(())
-    }
-
-    fn fetch(self, context: &Context, view: &ReadView) -> Result<()> {
-        for row in self.elsewhere {
-            if let Some(version) = read::seen_version(self.core, context, row, view)? {
-                self.pieces.push_content(self.core, row, &version.content, self.columns)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Rows that the page itself shows; `elsewhere` gets the slots that it cannot tell.
-fn count(segment: &Segment, page: &[u8], view: &ReadView, elsewhere: &mut Vec<u16>) -> u64 {
-    if !page::is_heap_of(page, segment.object) {
-        return 0;
-    }
+/// Rows that the heap page itself shows; `elsewhere` gets those that it cannot tell.
+fn count(id: PageId, page: &[u8], view: &ReadView, elsewhere: &mut Vec<RowId>) -> u64 {
     let head = Head::read(page);
     if view.sees_all_up_to(head.newest) {
         return head.live.into();
@@ -237,23 +174,8 @@ fn count(segment: &Segment, page: &[u8], view: &ReadView, elsewhere: &mut Vec<u1
         match page::look(page, slot, view) {
             Seen::Row(_) => count += 1,
             Seen::Nothing => {}
-            Seen::Elsewhere => elsewhere.push(slot),
+            Seen::Elsewhere => elsewhere.push(RowId { page: id, slot }),
         }
     }
     count
-}
-
-fn count_elsewhere(
-    core: &Core,
-    context: &Context,
-    page: PageId,
-    view: &ReadView,
-    mut count: u64,
-    elsewhere: &[u16],
-) -> Result<u64> {
-    for &slot in elsewhere {
-        let version = read::seen_version(core, context, RowId { page, slot }, view)?;
-        count += u64::from(version.is_some());
-    }
-    Ok(count)
 }

@@ -4,7 +4,7 @@ use super::transaction::View;
 use super::{Call, Session};
 use crate::Result;
 use crate::cache::DirectRead;
-use crate::heap::{self, Pieces};
+use crate::heap::{PageScan, PageSource, Pieces};
 use crate::page::PageId;
 use crate::parameter::Parameter;
 use crate::space::Domain;
@@ -121,6 +121,7 @@ impl Scan {
     pub(super) fn fill(&mut self, call: &Call<'_>) -> Result<bool> {
         let (core, context) = (&**call.core, call.context);
         let Self { segment, columns, view, source, .. } = self;
+        let page = |id| PageScan { core, context, segment, id, view: &view.view };
         let mut rows = Vec::new();
         let columns = columns.as_deref();
         while rows.is_empty() {
@@ -128,12 +129,12 @@ impl Scan {
                 Source::Cached { runs, window, window_max } => {
                     let Some(id) = next_cached(call, runs, window, *window_max)? else { return Ok(false) };
                     context.count(Statistic::TableScanBlocksGotten, 1);
-                    heap::rows_cached(core, context, segment, id, &view.view, columns, &mut rows)?;
+                    page(id).rows(PageSource::Cache, columns, &mut rows)?;
                 }
                 Source::Direct(read) => {
-                    let more = read.next(context, &mut |id, page| {
+                    let more = read.next(context, &mut |id, bytes| {
                         context.count(Statistic::TableScanBlocksGotten, 1);
-                        heap::rows_in_page(core, context, segment, id, page, &view.view, columns, &mut rows)
+                        page(id).rows(PageSource::Bytes(bytes), columns, &mut rows)
                     })?;
                     if !more {
                         return Ok(false);
@@ -156,17 +157,18 @@ impl Scan {
     pub(super) fn copy(&mut self, call: &Call<'_>, pieces: &mut Pieces) -> Result<bool> {
         let (core, context) = (&**call.core, call.context);
         let Self { segment, columns, view, source, .. } = self;
+        let page = |id| PageScan { core, context, segment, id, view: &view.view };
         let (columns, before) = (columns.as_deref(), pieces.count());
         match source {
             Source::Cached { runs, window, window_max } => {
                 let Some(id) = next_cached(call, runs, window, *window_max)? else { return Ok(false) };
                 context.count(Statistic::TableScanBlocksGotten, 1);
-                heap::copy_cached(core, context, segment, id, &view.view, columns, pieces)?;
+                page(id).copy(PageSource::Cache, columns, pieces)?;
             }
             Source::Direct(read) => {
-                let more = read.next(context, &mut |id, page| {
+                let more = read.next(context, &mut |id, bytes| {
                     context.count(Statistic::TableScanBlocksGotten, 1);
-                    heap::copy_in_page(core, context, segment, id, page, &view.view, columns, pieces)
+                    page(id).copy(PageSource::Bytes(bytes), columns, pieces)
                 })?;
                 if !more {
                     return Ok(false);
@@ -216,18 +218,19 @@ impl Call<'_> {
         let segment = newest.as_deref().unwrap_or(table).segment;
         let (core, context) = (&**self.core, self.context);
         let View { view, .. } = &self.view();
+        let page = |id| PageScan { core, context, segment: &segment, id, view };
         let (mut count, mut blocks) = (0, 0);
         match Source::open(self, &segment)? {
             Source::Cached { mut runs, mut window, window_max } => {
                 while let Some(id) = next_cached(self, &mut runs, &mut window, window_max)? {
                     blocks += 1;
-                    count += heap::count_cached(core, context, &segment, id, view)?;
+                    count += page(id).count(PageSource::Cache)?;
                 }
             }
             Source::Direct(mut read) => {
-                let mut each = |id: PageId, page: &[u8]| {
+                let mut each = |id: PageId, bytes: &[u8]| {
                     blocks += 1;
-                    count += heap::count_in_page(core, context, &segment, id, page, view)?;
+                    count += page(id).count(PageSource::Bytes(bytes))?;
                     Ok(())
                 };
                 while read.next(context, &mut each)? {}

@@ -1,4 +1,7 @@
-//! What was typed behind `cargo x bench NAME`: `--name value` and bare `--name`.
+//! What was typed behind `cargo x bench NAME`: `--name value` and bare words. Benchmarks of every crate include this file.
+#![allow(dead_code, reason = "each benchmark uses its part")]
+
+use std::str::FromStr;
 
 /// The words of the command line.
 pub struct Flags(Vec<String>);
@@ -24,9 +27,14 @@ impl Flags {
         self.0.get(at + 1).cloned()
     }
 
+    /// Whether a bare word was typed.
+    pub fn names(&self, part: &str) -> bool {
+        self.0.iter().any(|word| word == part)
+    }
+
     /// # Panics
-    /// When the word behind `--name` is no number.
-    pub fn number(&self, name: &str, default: f64) -> f64 {
+    /// When the word behind `--name` is no such number.
+    pub fn number<N: FromStr>(&self, name: &str, default: N) -> N {
         self.text(name)
             .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("--{name} {text}: type a number")))
     }

@@ -1,7 +1,7 @@
 //! Reading the catalog at open.
 
 use super::dictionary::{self, CatalogRow, ColumnRow, IndexColumnRow, IndexRow, Kind, ObjectRow};
-use crate::heap;
+use crate::heap::{PageScan, PageSource};
 use crate::instance::Core;
 use crate::page::PageId;
 use crate::space::lock::TableLock;
@@ -148,7 +148,11 @@ fn read<T: CatalogRow>(
             (0..blocks).map(|n| PageId { file: first.file, block: first.block + n }).collect();
         core.cache.prefetch(core, context, &ids)?;
         for id in ids {
-            heap::rows_cached(core, context, &segment, id, view, None, &mut rows)?;
+            PageScan { core, context, segment: &segment, id, view }.rows(
+                PageSource::Cache,
+                None,
+                &mut rows,
+            )?;
         }
     }
     for (address, row) in rows {
