@@ -27,6 +27,20 @@ pub struct Workspace {
     step: Step,
 }
 
+/// Whether [`Workspace::create`] may make its directory inside `parent`: asked before anything is changed.
+///
+/// # Errors
+/// `parent` is missing, read-only or not ours to write.
+pub fn can_create(parent: &Path) -> Result<(), HostError> {
+    rustix::fs::accessat(
+        CWD,
+        parent,
+        rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK,
+        AtFlags::EACCESS,
+    )
+    .map_err(|errno| HostError::call("create files in", parent, errno))
+}
+
 impl Workspace {
     /// Makes the directory inside `parent`, readable by its owner only.
     ///

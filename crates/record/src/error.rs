@@ -32,24 +32,24 @@ pub enum RecordError {
         known: i64,
     },
     /// The operating system refused.
-    #[error("the record {} could not be {act}: {source}", path.display())]
+    #[error("the record {} could not be {act}: {cause}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// `created`, `exported` ….
         act: &'static str,
         /// With the errno.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// SQLite refused.
-    #[error("the record {} could not be {act}: {source}{}", path.display(), advice(source))]
+    #[error("the record {} could not be {act}: {cause}{}", path.display(), advice(cause))]
     Sqlite {
         /// The file.
         path: PathBuf,
         /// `written`, `read` ….
         act: &'static str,
         /// SQLite's words and code.
-        source: rusqlite::Error,
+        cause: rusqlite::Error,
     },
     /// Evidence came for a visit that is sealed (or was never begun).
     #[error(

@@ -35,7 +35,7 @@ pub fn export_json(record: &Reader) -> Result<Value, RecordError> {
 /// # Errors
 /// [`RecordError::Io`] where a file cannot be written; [`RecordError::Sqlite`].
 pub fn export_csv(record: &Reader, directory: &Path) -> Result<Vec<PathBuf>, RecordError> {
-    let failed = |source| RecordError::Io { path: directory.into(), act: "exported", source };
+    let failed = |source| RecordError::Io { path: directory.into(), act: "exported", cause: source };
     std::fs::create_dir_all(directory).map_err(failed)?;
     TABLES.iter().map(|table| export_table(record, table, directory, failed)).collect()
 }

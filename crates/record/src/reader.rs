@@ -293,7 +293,7 @@ impl Reader {
     }
 
     pub(crate) fn failed(&self, source: rusqlite::Error) -> RecordError {
-        RecordError::Sqlite { path: self.path.clone(), act: "read", source }
+        RecordError::Sqlite { path: self.path.clone(), act: "read", cause: source }
     }
 
     fn rows<T: Table>(&self, rest: &str, params: impl Params) -> Result<Vec<T>> {

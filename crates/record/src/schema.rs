@@ -34,11 +34,11 @@ pub(crate) fn create(path: &Path, experiment: &Experiment) -> Result<Connection,
             return Err(RecordError::Exists(leftover));
         }
     }
-    let io = |source| RecordError::Io { path: path.into(), act: "created", source };
+    let io = |source| RecordError::Io { path: path.into(), act: "created", cause: source };
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(io)?;
     }
-    let failed = |source| RecordError::Sqlite { path: path.into(), act: "created", source };
+    let failed = |source| RecordError::Sqlite { path: path.into(), act: "created", cause: source };
     let image = image(experiment).map_err(failed)?;
     let mut file =
         OpenOptions::new().write(true).create_new(true).open(path).map_err(|source| match source.kind() {
@@ -111,7 +111,7 @@ fn declaration(column: &Column) -> String {
 /// which a read-only connection may not play back: a writing one does it first.
 pub(crate) fn open(path: &Path) -> Result<Connection, RecordError> {
     recognise(path)?;
-    let failed = |source| RecordError::Sqlite { path: path.into(), act: "opened", source };
+    let failed = |source| RecordError::Sqlite { path: path.into(), act: "opened", cause: source };
     let db = match connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
         Err(e)
             if e.sqlite_error()
@@ -157,7 +157,7 @@ fn recognise(path: &Path) -> Result<(), RecordError> {
     let not = |why: &str| RecordError::NotARecord { path: path.into(), why: why.into() };
     let io = |source: std::io::Error| match source.kind() {
         ErrorKind::NotFound => RecordError::Missing(path.into()),
-        _ => RecordError::Io { path: path.into(), act: "opened", source },
+        _ => RecordError::Io { path: path.into(), act: "opened", cause: source },
     };
     let meta = std::fs::metadata(path).map_err(io)?;
     if !meta.is_file() {

@@ -267,7 +267,7 @@ impl Writer {
     }
 
     fn failed(&self, source: rusqlite::Error) -> RecordError {
-        RecordError::Sqlite { path: self.path.clone(), act: "written", source }
+        RecordError::Sqlite { path: self.path.clone(), act: "written", cause: source }
     }
 }
 

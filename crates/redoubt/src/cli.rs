@@ -86,7 +86,7 @@ pub struct Compare {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Time budget in minutes; more time sees smaller differences [default: 4.5, or what the case takes].
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub minutes: Option<f64>,
     /// Size of the data file, such as 512m or 8g [default: 256m, or 64m where it is made anew for each visit].
     #[arg(long)]

@@ -19,6 +19,22 @@ pub fn deviation(values: &[f64]) -> f64 {
     variance(values).sqrt()
 }
 
+/// Standard deviation that one wild value of four, or nearly half of many, cannot move: Qₙ, the quartile of the distances of all
+/// pairs, scaled so that it is right on average for normal values; zero below two values. Source: Rousseeuw & Croux 1993, J. Am. Stat.
+/// Assoc. 88; the factors for few values are those of R's `robustbase::Qn`.
+pub fn robust_deviation(values: &[f64]) -> f64 {
+    const NORMAL: f64 = 2.2219;
+    const FEW: [f64; 8] = [0.399, 0.994, 0.512, 0.844, 0.611, 0.857, 0.669, 0.872];
+    let n = values.len();
+    let mut distances: Vec<f64> =
+        (0..n).flat_map(|i| (0..i).map(move |j| (values[i] - values[j]).abs())).collect();
+    distances.sort_by(f64::total_cmp);
+    let half = n / 2 + 1;
+    let Some(quartile) = distances.get((half * (half - 1) / 2).saturating_sub(1)) else { return 0.0 };
+    let many = n as f64 / (n as f64 + if n.is_multiple_of(2) { 3.8 } else { 1.4 });
+    quartile * NORMAL * FEW.get(n - 2).copied().unwrap_or(many)
+}
+
 /// Median; the mean of the middle two for an even count; NaN for an empty slice.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
@@ -95,6 +111,21 @@ mod tests {
         assert!((l.slope_error - 0.188_080_168_172_680_94).abs() < 1e-14);
         assert!((variance(&y) - 3.066_666_666_666_666_4).abs() < 1e-14);
         assert!((quantile(&y, 0.9) - 6.0).abs() < 1e-12 && (median(&y) - 4.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn the_robust_deviation_is_right_on_average_and_deaf_to_one_wild_value() {
+        let mut rng = units::Rng::new(units::Seed(7));
+        for n in [2, 4, 7, 20, 33] {
+            let draws = (0..4000).map(|_| {
+                let values: Vec<f64> = (0..n).map(|_| 3.0 + 0.5 * rng.normal()).collect();
+                robust_deviation(&values)
+            });
+            let average = draws.sum::<f64>() / 4000.0;
+            assert!((average / 0.5 - 1.0).abs() < 0.05, "{n} values: {average}");
+        }
+        assert!(robust_deviation(&[1.0, 1.1, 90.0, 0.9]) < 0.5);
+        assert_eq!((robust_deviation(&[]), robust_deviation(&[4.0])), (0.0, 0.0));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub fn make_file_system(
     }
     let checked = in_use(device)?;
     checked.must_be_free()?;
-    let package = package_of(fs_type);
+    let package = package_of(fs_type).unwrap_or("util-linux");
     let target = checked.device.to_string_lossy();
     let quiet: &[&str] = match fs_type {
         "ext2" | "ext3" | "ext4" | "xfs" | "btrfs" | "jfs" | "nilfs2" | "bcachefs" => &["-q"],
@@ -96,9 +96,9 @@ pub fn blank(path: &Path) -> Result<(), HostError> {
     write().map_err(|e| HostError::file("blank", path, &e))
 }
 
-/// The Debian package that holds `mkfs.TYPE`.
-fn package_of(fs_type: &str) -> &'static str {
-    match fs_type {
+/// The Debian package that holds `mkfs.TYPE`; none for a type that nobody has heard of.
+fn package_of(fs_type: &str) -> Option<&'static str> {
+    Some(match fs_type {
         "ext2" | "ext3" | "ext4" => "e2fsprogs",
         "xfs" => "xfsprogs",
         "btrfs" => "btrfs-progs",
@@ -106,8 +106,9 @@ fn package_of(fs_type: &str) -> &'static str {
         "jfs" => "jfsutils",
         "nilfs2" => "nilfs-tools",
         "bcachefs" => "bcachefs-tools",
-        _ => "util-linux",
-    }
+        "minix" | "cramfs" | "bfs" => "util-linux",
+        _ => return None,
+    })
 }
 
 /// Whether [`make_file_system`] and [`mount`] can be tried with `fs_type`: asked before anything is changed.
@@ -117,7 +118,14 @@ fn package_of(fs_type: &str) -> &'static str {
 pub fn can_make(fs_type: &str) -> Result<(), HostError> {
     let program = format!("mkfs.{fs_type}");
     if !command::is_installed(&program) {
-        return Err(HostError::NoCommand { command: program, package: package_of(fs_type) });
+        return Err(match package_of(fs_type) {
+            Some(package) => HostError::NoCommand { command: program, package },
+            None => HostError::Unsupported {
+                what: format!("making a file system {fs_type}"),
+                why: format!("there is no {program}"),
+                instead: "choose one that is installed: ls /sbin/mkfs.*".into(),
+            },
+        });
     }
     let known = files::text("/proc/filesystems").unwrap_or_default();
     let built_in = known.split_whitespace().any(|word| word == fs_type);
@@ -132,7 +140,7 @@ pub fn can_make(fs_type: &str) -> Result<(), HostError> {
         });
     }
     if !files::is_root() {
-        return Err(HostError::needs_root(format!("making a file system ({fs_type})")));
+        return Err(HostError::needs_root("making a file system"));
     }
     Ok(())
 }

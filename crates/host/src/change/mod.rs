@@ -12,7 +12,7 @@ mod throttle;
 pub use cap::Caps;
 pub use file_system::{MountedAt, blank, can_make, make_file_system, make_file_system_labelled, mount};
 pub use loops::{LoopDevice, can_attach, loop_device};
-pub use queue::{queue_choices, queue_setting, read_setting, set_queue, set_setting};
+pub use queue::{can_set_queue, queue_choices, queue_setting, read_setting, set_queue, set_setting};
 pub use throttle::{Limits, Throttle, can_throttle, throttle, throttle_everybody};
 
 pub use crate::journal::Journal;

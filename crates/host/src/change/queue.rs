@@ -29,6 +29,18 @@ pub fn set_queue(journal: &mut Journal, device: &str, setting: &str, value: &str
     set(journal, &queue.join(setting), value, beside)
 }
 
+/// Whether [`set_queue`] can be tried on a disk: asked before anything is changed.
+///
+/// # Errors
+/// Not root.
+pub fn can_set_queue(device: &str, setting: &str) -> Result<(), HostError> {
+    if files::is_root() {
+        Ok(())
+    } else {
+        Err(HostError::needs_root(format!("changing {setting} of /dev/{device}")))
+    }
+}
+
 /// The value in force of `/sys/block/DEVICE/queue/SETTING`; none when there is no such thing.
 pub fn queue_setting(device: &str, setting: &str) -> Option<String> {
     read_setting(&queue_directory(device).join(setting))

@@ -86,6 +86,14 @@ impl Throttle {
             .collect()
     }
 
+    /// Any directory as a group.
+    #[cfg(test)]
+    pub(super) fn standing(group: PathBuf, home: PathBuf, journal: &mut Journal) -> Result<Self, HostError> {
+        let step = journal.will(Undo::RemoveCgroup(group.clone()))?;
+        std::fs::create_dir(&group).map_err(|e| HostError::file("create", &group, &e))?;
+        Ok(Self { group, step, home })
+    }
+
     /// Changes the limits while it is in use.
     ///
     /// # Errors

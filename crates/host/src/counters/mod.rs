@@ -256,19 +256,4 @@ mod tests {
             snapshot(&Watch { disks: vec!["no-such-disk".into()], flushes: vec!["no-such-disk".into()] });
         assert!(absent.disks.is_empty() && absent.flushes.is_none(), "an unknown device is absent, not zero");
     }
-
-    #[test]
-    fn is_cheap() {
-        let watch = crate::facts::storage(Path::new("/")).watch();
-        let mut costs: Vec<Nanos> = (0..50)
-            .map(|_| {
-                let start = clock::now();
-                std::hint::black_box(snapshot(&watch));
-                clock::now() - start
-            })
-            .collect();
-        costs.sort_unstable();
-        // The promise is 300 µs; the debug build of a busy machine gets four times as much before the test fails.
-        assert!(costs[25] < Nanos::micros(1_200), "median {}", costs[25]);
-    }
 }

@@ -99,8 +99,6 @@ impl Comparison<'_> {
             }
             self.block(ordinal, rows, evidence, bench, control)?;
         }
-        let (took, planned) = (bench.elapsed_seconds() - began, self.plan.seconds);
-        bench.writer.event("time", &json!({ "forecast_seconds": planned, "measured_seconds": took }))?;
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use crate::factor::{Cost, Factor, FileClass, Setup, Vary, cost, nearest};
 use crate::stage;
 use io::Api;
 use record::json::{Value, json};
+use std::fmt;
 use units::Bytes;
 
 /// Most configurations in one comparison: more would need a day, or say nothing.
@@ -31,6 +32,31 @@ pub struct LeftOut {
     pub reason: String,
     /// What to type to have it; may be empty.
     pub command: String,
+}
+
+impl LeftOut {
+    /// With one line for all that were left out for the same reason.
+    pub fn together(all: &[Self]) -> Vec<Self> {
+        let mut lines: Vec<Self> = Vec::new();
+        for left in all {
+            match lines.iter_mut().find(|line| (&line.reason, &line.command) == (&left.reason, &left.command))
+            {
+                Some(line) => line.what.push_str(&format!(", {}", left.what)),
+                None => lines.push(left.clone()),
+            }
+        }
+        lines
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.reason)?;
+        match self.command.as_str() {
+            "" => Ok(()),
+            command => write!(f, "{} Type: {command}", if self.reason.ends_with('.') { "" } else { "." }),
+        }
+    }
 }
 
 /// What is compared.
@@ -136,11 +162,8 @@ impl Design {
         let mut text = String::from(
             "fewer than two of the configurations can be had here, so there is nothing to compare.",
         );
-        for left in &self.left_out {
-            text.push_str(&format!("\n  {}: {}", left.what, left.reason));
-            if !left.command.is_empty() {
-                text.push_str(&format!(" Type: {}", left.command));
-            }
+        for left in LeftOut::together(&self.left_out) {
+            text.push_str(&format!("\n  {left}"));
         }
         text
     }

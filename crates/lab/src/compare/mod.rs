@@ -13,6 +13,7 @@ pub mod design;
 mod embedded;
 pub mod experiment;
 mod ground;
+mod noise;
 mod options;
 mod pilot;
 pub mod plan;
@@ -36,7 +37,7 @@ use io::{Access, File};
 use plan::Plan;
 use record::json::json;
 use stay::{Stay, Terms};
-use units::Bytes;
+use units::{Bytes, Nanos};
 
 /// Size of the data file when the user names none.
 const SIZE_DEFAULT: Bytes = Bytes::gib(1);
@@ -67,8 +68,10 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
     let design = Design::of(options)?;
     let size = choose_size(options, &design)?;
     let minutes = preview::minutes(options, &design);
+    let planned = preview::forecast(options, &design, size).1;
     control.progress.say(&format!(
-        "{} of test data in a directory of our own in {}, removed at the end.",
+        "About {}; {} of test data in a directory of our own in {}, removed at the end.",
+        Nanos::secs(planned),
         disk(&design, size),
         options.directory.display()
     ));
@@ -83,8 +86,30 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
     };
     let mut bench = Bench::open(&options.directory, purpose)?;
     let result = Comparison::prepare(options, design, size, minutes, &mut bench, control)
-        .and_then(|comparison| comparison.play(&mut bench, control));
+        .and_then(|comparison| comparison.play(&mut bench, control))
+        .and_then(|foreseen| account(planned, foreseen, &mut bench, control));
     bench.finish(result)
+}
+
+/// How long it took against what was said before anything was done (`planned`) and after the pilot (`foreseen`), seconds.
+fn account(
+    planned: f64,
+    foreseen: f64,
+    bench: &mut Bench,
+    control: &mut Control<'_>,
+) -> Result<(), LabError> {
+    let took = bench.elapsed_seconds();
+    bench.writer.event(
+        "time",
+        &json!({ "planned_seconds": planned, "forecast_seconds": foreseen, "measured_seconds": took }),
+    )?;
+    control.progress.say(&format!(
+        "Planned {} ({} after the pilot), took {}.",
+        Nanos::secs(planned),
+        Nanos::secs(foreseen),
+        Nanos::secs(took)
+    ));
+    Ok(())
 }
 
 /// What the files of a comparison take on disk, at most.
@@ -100,6 +125,7 @@ fn disk(design: &Design, size: Bytes) -> Bytes {
 
 /// The data file's size, foreseen against the free space before anything is written.
 fn choose_size(options: &Options, design: &Design) -> Result<Bytes, LabError> {
+    host::workspace::can_create(&options.directory)?;
     let free = io::prepare::free_space(&options.directory)?;
     let room = ((free as f64 * FREE_SHARE_MAX) as u64).saturating_sub(REDO_BYTES.0);
     let needs = |size: u64| disk(design, Bytes(size)).0.saturating_sub(REDO_BYTES.0);
@@ -136,6 +162,8 @@ struct Comparison<'o> {
     size: Bytes,
     /// What the user allowed, or the case takes.
     minutes: f64,
+    /// Seconds of the whole run, as foreseen after the pilot.
+    forecast: f64,
     log_block_bytes: u32,
 }
 
@@ -166,14 +194,23 @@ impl<'o> Comparison<'o> {
             let needs_stage = design.candidates.iter().any(|c| stage::is_needed(&c.setup));
             Ground::standing(&contents, setup, needs_stage, bench, control)?
         };
-        Ok(Self { options, design, ground, plan: Plan::pilot(), size, minutes, log_block_bytes })
+        Ok(Self {
+            options,
+            design,
+            ground,
+            plan: Plan::pilot(),
+            size,
+            minutes,
+            forecast: 0.0,
+            log_block_bytes,
+        })
     }
 
-    /// Pilot, plan, measuring; then the field is cleared, however it went.
-    fn play(mut self, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
+    /// Pilot, plan, measuring; then the field is cleared, however it went. The result is what was foreseen after the pilot, seconds.
+    fn play(mut self, bench: &mut Bench, control: &mut Control<'_>) -> Result<f64, LabError> {
         let done = self.pilot(bench, control).and_then(|()| self.measure(bench, control));
         let struck = self.ground.strike(bench);
-        done.and(struck)
+        done.and(struck).map(|()| self.forecast)
     }
 
     fn contents(&self) -> Contents<'_> {

@@ -3,6 +3,7 @@
 //! Every configuration is visited once, so that what cannot be brought about is found before the plan is stored. From
 //! what that took follow the plan, its forecast, and the difference that it will be able to see.
 
+use super::noise::{Noise, Prospect};
 use super::plan::{Plan, Price};
 use super::stay::Stay;
 use super::visit::Workload;
@@ -29,8 +30,8 @@ struct Learnt {
     grown_seconds: f64,
     /// Fastest cold reads, blocks per second.
     read_cold: f64,
-    /// Logarithms of the baseline's rates, by workload.
-    noise: Vec<(Workload, Vec<f64>)>,
+    /// Trials of the baseline, by workload.
+    noise: Vec<(Workload, Noise)>,
 }
 
 impl Comparison<'_> {
@@ -41,14 +42,18 @@ impl Comparison<'_> {
                 format!("pilot {} of {}: {}", index + 1, self.design.candidates.len(), self.name(index));
             bench.step(control, &what);
             let began = clock::now();
+            // What no later visit does.
             let mut beside = Nanos(0);
             let (visited, noise) = self.under(index, bench, control, |stay, mut stage, bench, control| {
                 self.prove(index, stage.as_deref())?;
+                if self.design.fresh() {
+                    beside = stage.as_deref().map_or(Nanos(0), Stage::lasting);
+                }
                 let visited = self.pilot_visit(index, stay, stage.as_deref_mut(), bench, control)?;
                 let from = clock::now();
                 let noise =
                     if index == 0 { self.pilot_noise(stay, stage, bench, control)? } else { Vec::new() };
-                beside = clock::now() - from;
+                beside += clock::now() - from;
                 Ok((visited, noise))
             })?;
             learnt.visits_seconds += (clock::now() - began - beside).as_secs();
@@ -96,7 +101,7 @@ impl Comparison<'_> {
         mut stage: Option<&mut Stage>,
         bench: &mut Bench,
         control: &Control<'_>,
-    ) -> Result<Vec<(Workload, Vec<f64>)>, LabError> {
+    ) -> Result<Vec<(Workload, Noise)>, LabError> {
         const WORKLOADS_MAX: usize = 2;
         let asked = [
             Workload::ReadCold,
@@ -107,13 +112,13 @@ impl Comparison<'_> {
             Workload::Writers,
         ];
         let asked = asked.into_iter().filter(|w| self.design.workloads.contains(w)).take(WORKLOADS_MAX);
-        let mut noise: Vec<(Workload, Vec<f64>)> = asked.map(|w| (w, Vec::new())).collect();
+        let mut noise: Vec<(Workload, Noise)> = asked.map(|w| (w, Noise::default())).collect();
         for round in 0..NOISE_TRIALS {
-            for (workload, logs) in &mut noise {
+            for (workload, trials) in &mut noise {
                 let seed = pilot_seed(0).part(round);
                 ground::prepare(*workload, seed, stay, stage.as_deref_mut(), self.setup(0), bench)?;
                 let trial = stay.run(*workload, seed)?;
-                logs.push(workload.rate(&trial).max(1e-9).ln());
+                trials.add(workload.rate(&trial), &trial);
                 stop_if_cancelled(control)?;
             }
         }
@@ -142,24 +147,22 @@ impl Comparison<'_> {
         if learnt.read_cold > 0.0 {
             // Cold reads must not run out of unread blocks: what is read again comes from the page cache.
             let blocks = self.size.0 / self.design.block_max().0;
-            let longest =
-                Nanos::secs(UNREAD_SHARE_MAX * blocks as f64 / learnt.read_cold) - self.plan.phases.settle;
-            let phases = &mut self.plan.phases;
-            phases.read_cold = phases.read_cold.min(longest.max(Nanos::millis(50)));
-            phases.read_cold_one = phases.read_cold_one.min(phases.read_cold);
+            let longest = Nanos::secs(UNREAD_SHARE_MAX * blocks as f64 / learnt.read_cold);
+            self.plan.phases.limit_cold_reads(longest - self.plan.phases.settle);
         }
-        bench.set_forecast(bench.elapsed_seconds() + self.plan.seconds + ENDING_SECONDS);
-        let visible: Vec<(Workload, f64)> = learnt
+        self.forecast = bench.elapsed_seconds() + self.plan.seconds + ENDING_SECONDS;
+        bench.set_forecast(self.forecast);
+        let visible: Vec<(Workload, Option<f64>)> = learnt
             .noise
             .iter()
-            .map(|(workload, logs)| {
-                // A ratio carries the noise of both sides; visits of another length carry more or less of it; and a
-                // verdict is corrected for all the configurations that are held against the baseline.
-                let lengths = pilot.of(*workload).zip(self.plan.phases.of(*workload));
-                let shorter = lengths.map_or(1.0, |(pilot, planned)| pilot.as_secs() / planned.as_secs());
-                let others = (configurations - 1) as f64;
-                let sd = sd(logs) * std::f64::consts::SQRT_2 * shorter.max(1.0).sqrt();
-                (*workload, stats::interval::mde(sd, self.plan.blocks as usize, 1.0 - 0.05 / others, 0.8))
+            .map(|(workload, trials)| {
+                let prospect = Prospect {
+                    blocks: self.plan.blocks,
+                    others: configurations - 1,
+                    fresh: self.design.fresh(),
+                    windows: pilot.of(*workload).zip(self.plan.phases.of(*workload)),
+                };
+                (*workload, trials.detectable(&prospect))
             })
             .collect();
         self.store_plan(bench, control, &visible)
@@ -169,7 +172,7 @@ impl Comparison<'_> {
         &self,
         bench: &mut Bench,
         control: &mut Control<'_>,
-        visible: &[(Workload, f64)],
+        visible: &[(Workload, Option<f64>)],
     ) -> Result<(), LabError> {
         let (p, design) = (&self.plan, &self.design);
         let names: Vec<_> = design.candidates.iter().map(|c| c.name.as_str()).collect();
@@ -214,18 +217,8 @@ impl Comparison<'_> {
             if design.fresh() { ", everything made anew for each visit" } else { "" },
             Nanos::secs(p.seconds),
         ));
-        if !visible.is_empty() {
-            let words: Vec<_> = visible
-                .iter()
-                .map(|(workload, mde)| {
-                    format!("{:.0} % in {}", (mde * 100.0).max(1.0), workload.about().title)
-                })
-                .collect();
-            control.progress.say(&format!(
-                "It will be able to see differences of about {} (80 % power, from a pilot); smaller ones come out as unknown. \
-                 More --minutes see smaller ones.",
-                words.join(" and ")
-            ));
+        if let Some(words) = told(visible) {
+            control.progress.say(&words);
         }
         let asked = self.minutes * 60.0;
         if bench.elapsed_seconds() + p.seconds > 1.2 * asked {
@@ -255,8 +248,45 @@ fn pilot_seed(index: usize) -> Seed {
     Seed(0x9117).part(index as u64)
 }
 
-/// Standard deviation with n − 1.
-fn sd(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64).sqrt()
+/// What the comparison will be able to see, in a sentence or two.
+fn told(visible: &[(Workload, Option<f64>)]) -> Option<String> {
+    let title = |workload: &Workload| workload.about().title;
+    let seen: Vec<String> = visible
+        .iter()
+        .filter_map(|(workload, figure)| Some((workload, (*figure)?)))
+        .map(|(workload, figure)| format!("{:.0} % in {}", (figure * 100.0).max(1.0), title(workload)))
+        .collect();
+    let open: Vec<&str> =
+        visible.iter().filter(|(_, figure)| figure.is_none()).map(|(workload, _)| title(workload)).collect();
+    let seen = (!seen.is_empty()).then(|| {
+        format!(
+            "It will be able to see differences of about {} (80 % power, from a pilot); smaller ones come out as unknown. More \
+             --minutes see smaller ones.",
+            seen.join(" and ")
+        )
+    });
+    let open = (!open.is_empty()).then(|| {
+        format!(
+            "How small a difference it will see in {} the pilot was too short, or the machine too busy, to say.",
+            open.join(" and ")
+        )
+    });
+    let sentences: Vec<String> = seen.into_iter().chain(open).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pilot_that_cannot_say_says_so() {
+        let words = told(&[(Workload::ReadCold, Some(0.374)), (Workload::Commit, None)]).expect("words");
+        assert!(words.contains("about 37 % in single-block reads, cold (80"), "{words}");
+        assert!(
+            words.ends_with("in redo commits the pilot was too short, or the machine too busy, to say."),
+            "{words}"
+        );
+        assert_eq!(told(&[]), None);
+    }
 }

@@ -22,6 +22,9 @@ const BLOCKS: [u32; 6] = [24, 16, 12, 8, 6, 4];
 pub const BLOCKS_MIN: u32 = 4;
 /// Least that growth writes in a visit.
 const GROWTH_MIN: Bytes = Bytes::mib(8);
+/// Windows are whole multiples of this. The kernel lets the requests of a capped device through in portions, one each 100 ms, and
+/// they begin with a visit: a window of 3.5 portions would hold four of them, of every capped device and of no other one.
+const PORTION: Nanos = Nanos::millis(100);
 
 /// How long each phase of a visit is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,7 +66,8 @@ const fn base(workload: Workload) -> f64 {
 impl Phases {
     /// Lengths at `scale`.
     pub fn scaled(scale: f64) -> Self {
-        let span = |workload| Nanos::secs(base(workload) * scale);
+        let portions = |seconds: f64| (seconds / PORTION.as_secs() - 1e-6).ceil() as u64;
+        let span = |workload| Nanos(PORTION.0 * portions(base(workload) * scale));
         Self {
             read_cold_one: span(Workload::ReadColdOne),
             read_cold: span(Workload::ReadCold),
@@ -88,6 +92,14 @@ impl Phases {
             Workload::Writers => Some(self.writers),
             _ => None,
         }
+    }
+
+    /// Cold reads for `longest` at most, in whole portions where one fits.
+    pub fn limit_cold_reads(&mut self, longest: Nanos) {
+        let whole = Nanos(longest.0 / PORTION.0 * PORTION.0);
+        let most = if whole.0 > 0 { whole } else { longest.max(Nanos::millis(50)) };
+        self.read_cold = self.read_cold.min(most);
+        self.read_cold_one = self.read_cold_one.min(self.read_cold);
     }
 
     /// Measured seconds of a visit with `workloads`.

@@ -5,7 +5,6 @@ use super::plan::{BLOCKS_MIN, Plan, Price};
 use super::{Options, choose_size, disk};
 use crate::LabError;
 use crate::factor::{Factor, Limit, PRESETS, Storage};
-use std::fmt;
 use units::{Bytes, Nanos, Seed};
 
 /// Seconds that making, filling and removing a stage took on the machine where the default budgets were chosen.
@@ -36,13 +35,18 @@ pub fn preview(options: &Options) -> Result<Preview, LabError> {
     options.check()?;
     let design = Design::of(options)?;
     let data = choose_size(options, &design)?;
-    let seconds = minutes(options, &design) * 60.0;
-    let price = assumed(&design);
-    let pilot = pilot_seconds(&design, &price);
-    let plan =
-        Plan::for_budget(seconds - pilot, &design.workloads, &price, Bytes(data.0 / super::GROWTH_SHARE));
+    let (plan, seconds) = forecast(options, &design, data);
     let disk = disk(&design, data);
-    Ok(Preview { seconds: pilot + plan.seconds, plan, data, disk, design })
+    Ok(Preview { seconds, plan, data, disk, design })
+}
+
+/// The plan as it is foreseen before anything is measured, and the seconds of the whole run.
+pub fn forecast(options: &Options, design: &Design, data: Bytes) -> (Plan, f64) {
+    let price = assumed(design);
+    let pilot = pilot_seconds(design, &price);
+    let left = minutes(options, design) * 60.0 - pilot;
+    let plan = Plan::for_budget(left, &design.workloads, &price, Bytes(data.0 / super::GROWTH_SHARE));
+    (plan, pilot + plan.seconds)
 }
 
 /// What a block costs by what is known before anything was measured.
@@ -112,7 +116,7 @@ impl Preview {
             lines.push(format!("{}: {numbers}; {}", preset.name, preset.source));
         }
         lines.extend(design.notice.clone());
-        lines.extend(design.left_out.iter().map(|left| format!("left out: {left}")));
+        lines.extend(LeftOut::together(&design.left_out).iter().map(|left| format!("left out: {left}")));
         lines.push("Nothing was changed. Leave --dry-run away to run it.".into());
         lines
     }
@@ -143,12 +147,5 @@ fn means(factor: Factor) -> &'static str {
         crate::factor::Cost::Easy => "the database is opened anew for each level",
         crate::factor::Cost::Medium => "mounted anew for each visit",
         crate::factor::Cost::Hard => "everything is made anew for each visit",
-    }
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}. {}", self.what, self.reason)?;
-        if self.command.is_empty() { Ok(()) } else { write!(f, " Type: {}", self.command) }
     }
 }

@@ -58,9 +58,9 @@ fn a_missing_path_is_told_at_once() {
 
 #[test]
 fn stops_when_told() {
-    let start = units::clock::now();
+    // Whoever went on would have found something.
     let findings = examine(Path::new("/"), &AtomicBool::new(true), &mut |_| {});
-    assert!(findings.is_empty() && units::clock::now() - start < units::Nanos::millis(500));
+    assert!(findings.is_empty(), "{findings:?}");
 }
 
 /// A file system that never flushes, on a real device. Needs root, as CI has.

@@ -28,7 +28,7 @@ use settings::Settings;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use units::Bytes;
+use units::{Bytes, Nanos};
 use volume::{Plan, Volume};
 
 /// Control files, SYSTEM, alert log and what a file system needs for itself.
@@ -102,6 +102,11 @@ impl Stage {
         self.settle(bench)?;
         self.volumes.iter_mut().try_for_each(|volume| volume.unmount(bench))?;
         self.put_in_force(setup, bench)
+    }
+
+    /// What raising it took that no later stage has to do again: loop files stay.
+    pub fn lasting(&self) -> Nanos {
+        Nanos(self.volumes.iter().map(|volume| volume.lasting.0).sum())
     }
 
     /// Where files of `class` lie: a directory, or a block device; the first one where there are several.

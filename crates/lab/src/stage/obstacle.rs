@@ -83,13 +83,8 @@ pub fn possible(setup: &Setup) -> Result<(), Obstacle> {
 fn place(setup: &Setup, class: FileClass, redo_groups: u32) -> Result<(), Obstacle> {
     match setup.storage(class) {
         Storage::Here => Ok(()),
-        Storage::Directory(path) | Storage::Throttled { within: Some(path), .. } if !path.is_dir() => {
-            Err(Obstacle {
-                reason: format!("{} is not a directory", path.display()),
-                command: format!("mkdir {}", path.display()),
-            })
-        }
-        Storage::Directory(_) | Storage::Throttled { .. } => Ok(()),
+        Storage::Directory(path) | Storage::Throttled { within: Some(path), .. } => directory(path),
+        Storage::Throttled { within: None, .. } => Ok(()),
         Storage::Device(device) => {
             facts::in_use(device)?.must_be_free()?;
             if setup.fs == Fs::Raw && class == FileClass::Redo {
@@ -104,6 +99,15 @@ fn place(setup: &Setup, class: FileClass, redo_groups: u32) -> Result<(), Obstac
             Ok(())
         }
     }
+}
+
+fn directory(path: &Path) -> Result<(), Obstacle> {
+    let command = match (path.is_dir(), path.exists()) {
+        (true, _) => return Ok(host::workspace::can_create(path)?),
+        (false, true) => String::new(),
+        (false, false) => format!("mkdir {}", path.display()),
+    };
+    Err(Obstacle { reason: format!("{} is not a directory", path.display()), command })
 }
 
 fn setting(setup: &Setup, name: &str, level: &str) -> Result<(), Obstacle> {
@@ -141,7 +145,7 @@ fn setting(setup: &Setup, name: &str, level: &str) -> Result<(), Obstacle> {
         None if named.is_some() => {
             Err(Obstacle { reason: format!("/dev/{disk} has no setting {name}"), command: String::new() })
         }
-        _ => Ok(()),
+        _ => named.map_or(Ok(()), |disk| Ok(change::can_set_queue(disk, name)?)),
     }
 }
 

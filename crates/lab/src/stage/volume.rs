@@ -11,7 +11,7 @@ use host::journal::Step;
 use host::workspace::Workspace;
 use io::{Access, RealStorage, Storage as _};
 use std::path::{Path, PathBuf};
-use units::Bytes;
+use units::{Bytes, Nanos, clock};
 
 /// File systems are made on no less: mkfs.xfs refuses below 300 MiB, and all get the same for the sake of fairness.
 const FILE_SYSTEM_MIN: Bytes = Bytes::mib(320);
@@ -142,16 +142,23 @@ pub(super) struct Volume {
     mounted: Option<MountedAt>,
     /// Options that were asked for.
     pub(super) options: String,
+    /// What writing the loop file took, which the next stage finds there.
+    pub(super) lasting: Nanos,
 }
 
 impl Volume {
     /// Makes the device, and the file system on it; [`Volume::mount`] follows.
     pub(super) fn make(plan: Plan, workspace: &Workspace, bench: &mut Bench) -> Result<Self, LabError> {
+        let mut lasting = Nanos(0);
         let (node, ours) = match &plan.storage {
             Storage::Device(device) => (named(device, plan.bytes)?, None),
             _ => {
                 let file = workspace.list(&format!("{}.disk", plan.role))?;
+                let (new, began) = (!file.exists(), clock::now());
                 loop_file(&file, plan.bytes)?;
+                if new {
+                    lasting = clock::now() - began;
+                }
                 let device = change::loop_device(bench.journal(), &file, true, None)?;
                 (device.path, Some((file, device.step)))
             }
@@ -172,7 +179,7 @@ impl Volume {
                 Some(point)
             }
         };
-        Ok(Self { plan, node, ours, labelled, point, mounted: None, options: String::new() })
+        Ok(Self { plan, node, ours, labelled, point, mounted: None, options: String::new(), lasting })
     }
 
     /// Mounts it as `setup` says; nothing to do without a file system.

@@ -8,6 +8,7 @@ mod collapse;
 mod factors;
 mod fuse;
 mod guide;
+mod ordinary;
 mod page;
 mod refusals;
 mod runs;
