@@ -5,12 +5,14 @@
 //! that ended the trial, as it is. Trials on several pairs of devices run at once: their caps, not the disk below, are what holds them.
 //!
 //! What makes the truth known, and the windows fair: the kernel lets a capped device's requests through in portions, one each
-//! 100 ms, counted from the first request of a visit. So (1) more requests are kept in flight than the machine answers while a
+//! 100 ms, counted from the first request after a rest. So (1) more requests are kept in flight than the machine answers while a
 //! portion goes through: one that has to be asked for is late, and a device that nobody waits for is behind its cap. (2) A window
-//! is whole portions long: between two it would hold one more or one less. (3) Where in a portion it begins is drawn: always at
-//! the same place, what spills over its edges is an error that all blocks share, which no interval can know of.
+//! is whole portions long: between two it would hold one more or one less. (3) It begins after a rest and late in a portion, when
+//! nothing comes any more: at an edge that falls onto a portion, a machine that is a little late decides whether the window holds it.
+//! (4) Where exactly is drawn: always at the same place, what spills over would be an error that all blocks share, and no interval
+//! knows of those.
 //!
-//! `cargo x bench truth --trials 100 --lanes 12 --blocks 8 --portions 5`
+//! `cargo x bench truth --trials 100 --lanes 16 --blocks 8 --portions 5`
 #![forbid(unsafe_code)]
 
 mod common;
@@ -34,6 +36,10 @@ const DEVICE_BYTES: Bytes = Bytes::mib(32);
 const IN_FLIGHT: u32 = 64;
 /// How often the kernel lets a portion through: `throtl_slice` of its `block/blk-throttle.c`.
 const PORTION: Nanos = Nanos::millis(100);
+/// A device that rested so long counts its portions anew.
+const REST: Nanos = Nanos::millis(150);
+/// A window begins so long after a portion, and up to so much later.
+const QUIET: (Nanos, Nanos) = (Nanos::millis(50), Nanos::millis(35));
 /// `(words, reads per second of one, reads per second of the other)`: whole numbers in a portion, and all lanes together far below
 /// what the machine can do.
 const RATIOS: [(&str, u64, u64); 4] =
@@ -49,7 +55,7 @@ fn main() -> ExitCode {
         flags.number(name, if measured { measuring } else { rehearsing }) as usize
     };
     let trials = whole("trials", 100.0, 1.0);
-    let lanes = whole("lanes", 12.0, 1.0);
+    let lanes = whole("lanes", 16.0, 1.0);
     let rule = Rule::planned(whole("blocks", 8.0, 2.0));
     let window = Nanos(PORTION.0 * whole("portions", 5.0, 2.0) as u64);
     let seed =
@@ -157,10 +163,11 @@ impl Trial<'_> {
             seed,
             interval: PORTION,
             pin_cores: false,
-            settle: PORTION + Nanos(Rng::new(seed).below(PORTION.0)),
+            settle: QUIET.0 + Nanos(Rng::new(seed).below(QUIET.1.0)),
             measure: self.window,
             lock_writes: false,
         };
+        clock::sleep(REST);
         let measured = load::run(&spec, &AtomicBool::new(false)).expect("a visit runs through");
         assert_eq!(
             (measured.errors, measured.wrong_count),

@@ -81,7 +81,7 @@ impl Stage {
         command
             .env("REDOUBT_HOME", &home)
             .env("NO_COLOR", "1")
-            .current_dir(public.path())
+            .current_dir(&home)
             .stdin(Stdio::null());
         Done::of(command.output().expect("setpriv is in package util-linux"))
     }
