@@ -26,6 +26,9 @@ pub const TEST: &[Need] = &[
     ("fio", "fio"),
     ("kill", "procps"),
     ("unshare", "util-linux"),
+    ("ipcrm", "util-linux"),
+    ("/usr/lib/postgresql/15/bin/postgres", "postgresql-15"),
+    ("mariadbd", "mariadb-server"),
 ];
 
 /// What the benchmarks call.

@@ -114,7 +114,7 @@ fn random_name() -> String {
     format!("{NAME_PREFIX}{}", (0..6).map(letter).collect::<String>())
 }
 
-fn head(journal: &str) -> String {
+pub(crate) fn head(journal: &str) -> String {
     format!("Files of redoubt, journal {journal}; remove them with: redoubt cleanup\n")
 }
 

@@ -24,6 +24,9 @@ pub enum LabError {
     /// The embedded database refused or failed.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
+    /// A database server cannot be had, or does not do what it is asked.
+    #[error(transparent)]
+    Server(#[from] crate::server::ServerError),
     /// The load generator could not run.
     #[error(transparent)]
     Load(LoadError),

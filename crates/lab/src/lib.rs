@@ -17,6 +17,7 @@ pub mod evidence;
 pub mod factor;
 pub mod load;
 pub mod run;
+pub mod server;
 pub mod stage;
 pub mod target;
 pub mod workload;

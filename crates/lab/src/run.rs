@@ -14,7 +14,7 @@ use crate::database::random_read::{self, Shape};
 use crate::database::{Database, Sizes, commit, growth, scan};
 use crate::evidence::{check_row, interval_row, trial_row};
 use crate::workload::Trial;
-use crate::{LabError, compare};
+use crate::{LabError, compare, server};
 use engine::{AlterSystem, Instance, Session, Shutdown};
 use host::counters::{Thread, Watch};
 use record::json::{Value, json};
@@ -90,11 +90,28 @@ impl FromStr for Case {
     }
 }
 
+/// What a case runs on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Target {
+    /// The embedded database.
+    #[default]
+    Engine,
+    /// A private server of a real database.
+    Server {
+        /// Which product.
+        kind: server::Kind,
+        /// The folder of its programs; none: found.
+        programs: Option<PathBuf>,
+    },
+}
+
 /// What the user asked for.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Which case.
     pub case: Case,
+    /// On what.
+    pub target: Target,
     /// The directory on the storage in question.
     pub directory: PathBuf,
     /// Length of the measured window, seconds; cases with a fixed amount of work (growth, scan) take what they need.
@@ -126,11 +143,11 @@ pub struct Options {
 }
 
 /// Slice of the time lines.
-const SLICE: Nanos = Nanos::millis(250);
+pub(crate) const SLICE: Nanos = Nanos::millis(250);
 /// Fewest scans of each way.
-const SCANS_MIN: usize = 3;
+pub(crate) const SCANS_MIN: usize = 3;
 /// Before the window, not measured.
-const SETTLE: Nanos = Nanos::millis(500);
+pub(crate) const SETTLE: Nanos = Nanos::millis(500);
 /// Table of `random-read` at scale 1.
 const RANDOM_READ_BYTES: u64 = 8 << 30;
 /// Table of `scan` at scale 1.
@@ -162,7 +179,12 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
         workspace_in: Some(options.directory.clone()),
     };
     let mut bench = Bench::open(&options.directory, purpose)?;
-    let result = measure(options, &plan, &mut bench, control);
+    let result = match &options.target {
+        Target::Engine => measure(options, &plan, &mut bench, control),
+        Target::Server { kind, programs } => {
+            server::run::measure(options, *kind, programs.as_deref(), &plan, &mut bench, control)
+        }
+    };
     bench.finish(result)
 }
 
@@ -184,11 +206,11 @@ fn check(options: &Options) -> Result<(), LabError> {
 }
 
 /// Sizes that follow from the options.
-struct Plan {
-    sizes: Sizes,
+pub(crate) struct Plan {
+    pub(crate) sizes: Sizes,
     /// What the case works on.
-    data: Bytes,
-    order_entry: Scale,
+    pub(crate) data: Bytes,
+    pub(crate) order_entry: Scale,
 }
 
 impl Plan {
@@ -427,21 +449,7 @@ impl Stay<'_> {
         let bytes = last - grown.first_bytes;
         let inserts: Vec<_> = grown.rounds.iter().map(|round| round.insert).collect();
         let trial = Trial::whole(at..clock::now(), &inserts, bytes);
-        for round in &grown.rounds {
-            let seconds = |spans: &[Nanos]| spans.iter().map(|n| n.as_secs()).collect::<Vec<_>>();
-            let added = bytes_of(&grown, round.number);
-            bench.writer.event(
-                "round",
-                &json!({ "round": round.number, "insert_s": round.insert.as_secs(), "rows": round.rows,
-                         "insert_mb_s": added as f64 / 1e6 / round.insert.as_secs().max(1e-9),
-                         "cold_s": round.counts[0].as_secs(), "warm_s": seconds(&round.counts[1..]),
-                         "segment_bytes": round.segment_bytes }),
-            )?;
-        }
-        bench.writer.event(
-            "create",
-            &json!({ "seconds": grown.create.as_secs(), "segment_bytes": grown.first_bytes }),
-        )?;
+        store_rounds(&grown, bench)?;
         let rate = bytes as f64 / 1e6 / inserting.as_secs().max(1e-9);
         let phase = self.phase(visit, "growth", &trial, rate, "MB/s", 1, &interval, bench)?;
         bench.writer.histogram(phase, "insert", &trial.histogram.encode())?;
@@ -550,6 +558,28 @@ impl Stay<'_> {
         }
         Ok(())
     }
+}
+
+/// Writes the rounds of `growth` down as events.
+///
+/// # Errors
+/// When the record cannot be written.
+pub(crate) fn store_rounds(grown: &growth::Growth, bench: &mut Bench) -> Result<(), LabError> {
+    for round in &grown.rounds {
+        let seconds = |spans: &[Nanos]| spans.iter().map(|n| n.as_secs()).collect::<Vec<_>>();
+        let added = bytes_of(grown, round.number);
+        bench.writer.event(
+            "round",
+            &json!({ "round": round.number, "insert_s": round.insert.as_secs(), "rows": round.rows,
+                     "insert_mb_s": added as f64 / 1e6 / round.insert.as_secs().max(1e-9),
+                     "cold_s": round.counts[0].as_secs(), "warm_s": seconds(&round.counts[1..]),
+                     "segment_bytes": round.segment_bytes }),
+        )?;
+    }
+    bench
+        .writer
+        .event("create", &json!({ "seconds": grown.create.as_secs(), "segment_bytes": grown.first_bytes }))?;
+    Ok(())
 }
 
 /// Bytes that a round added.

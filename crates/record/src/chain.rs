@@ -11,8 +11,8 @@
 //! little-endian and the content.
 
 use crate::rows::{
-    AshRow, AshTickRow, BufferStateRow, FileStatRow, HistogramRow, IntervalRow, PhaseRow, RedoStateRow,
-    StatisticRow, VisitRow, WaitEventRow,
+    AshRow, AshTickRow, BufferStateRow, FileStatRow, HistogramRow, IntervalRow, NativeWaitRow, PhaseRow,
+    RedoStateRow, StatisticRow, VisitRow, WaitEventRow,
 };
 use crate::table::Table;
 use rusqlite::types::ValueRef;
@@ -57,7 +57,9 @@ pub(crate) fn visit(
     for table in [WaitEventRow::TABLE, StatisticRow::TABLE, FileStatRow::TABLE] {
         update(db, &mut hash, &table.select(of_visit), [id])?;
     }
-    for table in [AshRow::TABLE, AshTickRow::TABLE, BufferStateRow::TABLE, RedoStateRow::TABLE] {
+    for table in
+        [AshRow::TABLE, AshTickRow::TABLE, NativeWaitRow::TABLE, BufferStateRow::TABLE, RedoStateRow::TABLE]
+    {
         update(db, &mut hash, &table.select("WHERE visit_id = ?1 ORDER BY id"), [id])?;
     }
     Ok(hex(&hash.finalize()))

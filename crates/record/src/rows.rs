@@ -8,7 +8,7 @@ use crate::table::{Description, Table, table};
 use serde_json::Value;
 
 /// Every table, in the order in which the schema creates them: owners before what they own.
-pub(crate) const TABLES: [Description; 24] = [
+pub(crate) const TABLES: [Description; 25] = [
     Experiment::TABLE,
     Ending::TABLE,
     FactRow::TABLE,
@@ -31,6 +31,7 @@ pub(crate) const TABLES: [Description; 24] = [
     FileStatRow::TABLE,
     AshRow::TABLE,
     AshTickRow::TABLE,
+    NativeWaitRow::TABLE,
     BufferStateRow::TABLE,
     RedoStateRow::TABLE,
 ];
@@ -488,6 +489,26 @@ table! {
 }
 
 table! {
+    /// What sessions of a real database server waited for in its own words, and what that was taken for. Of samples.
+    struct NativeWaitRow in "native_wait" of "visit_id" {
+        /// Whether users' sessions waited; false: processes of the server.
+        foreground: bool,
+        /// `LWLock:WALWrite`, `wait/io/file/innodb/innodb_data_file` …; empty: no wait that it tells, shown as CPU.
+        wait: String,
+        /// The event that it is shown as; none: under its own name.
+        event: Option<String>,
+        /// Class of the event.
+        wait_class: String,
+        /// `exact`, `approximate`, `inferred`, or `none` where no event says the same.
+        grade: String,
+        /// Rows of `ash` that are of it.
+        samples: u64,
+        /// The time that they stand for.
+        time_ns: u64,
+    }
+}
+
+table! {
     /// Buffers of the cache by state at an instant (`v$bh`).
     struct BufferStateRow in "buffer_state" of "visit_id" {
         /// When.
@@ -531,5 +552,6 @@ impl PhaseOwned for FileStatRow {}
 pub trait VisitOwned: crate::table::Table {}
 impl VisitOwned for AshRow {}
 impl VisitOwned for AshTickRow {}
+impl VisitOwned for NativeWaitRow {}
 impl VisitOwned for BufferStateRow {}
 impl VisitOwned for RedoStateRow {}

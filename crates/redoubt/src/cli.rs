@@ -120,11 +120,21 @@ pub struct Compare {
     redoubt run commit                           10 sessions commit row by row for a minute\n  \
     redoubt run order-entry --sessions 15 --io setall --minutes 5\n  \
     redoubt run growth --scale 0.1 --dir /data   the article's script, a tenth of its size\n  \
+    redoubt run commit --target postgres         the same on a private PostgreSQL server\n  \
     redoubt run commit --set commit_logging=batch --redo 16m")]
 pub struct Run {
     /// What to run; `redoubt cases` tells what each answers.
     #[arg(value_name = "CASE")]
     pub case: lab::run::Case,
+    /// What it runs on: engine (the embedded database), postgres or mariadb (a private server, made and removed by this run).
+    #[arg(long, value_enum, default_value_t = RunTarget::Engine)]
+    pub target: RunTarget,
+    /// Folder of PostgreSQL's programs [default: found along PATH and in the usual folders].
+    #[arg(long, value_name = "DIR")]
+    pub pg_bin: Option<PathBuf>,
+    /// Folder of MariaDB's programs [default: found along PATH and in the usual folders].
+    #[arg(long, value_name = "DIR")]
+    pub mariadb_bin: Option<PathBuf>,
     /// Directory on the storage in question.
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
@@ -134,10 +144,10 @@ pub struct Run {
     /// Concurrent sessions.
     #[arg(long, default_value_t = 10)]
     pub sessions: u32,
-    /// I/O mode: none, asynch, directio, setall, concurrent.
-    #[arg(long, default_value = "setall", value_name = "MODE")]
-    pub io: io::IoMode,
-    /// API of an asynchronous mode: io_uring or libaio [default: io_uring where it works].
+    /// I/O mode: none, asynch, directio, setall, concurrent [default: setall; with --target postgres none, as it is used].
+    #[arg(long, value_name = "MODE")]
+    pub io: Option<io::IoMode>,
+    /// API of an asynchronous mode: io_uring or libaio; PostgreSQL 18: io_uring or threads [default: io_uring where it works].
     #[arg(long)]
     pub api: Option<io::Api>,
     /// Size of the data; 1 is the article's or the specification's.
@@ -164,6 +174,17 @@ pub struct Run {
     /// Options of every run.
     #[command(flatten)]
     pub run: RunOptions,
+}
+
+/// What a case runs on.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RunTarget {
+    /// The embedded database.
+    Engine,
+    /// A private PostgreSQL server.
+    Postgres,
+    /// A private MariaDB server.
+    Mariadb,
 }
 
 /// How long users think.

@@ -111,6 +111,18 @@ pub enum Grade {
     None,
 }
 
+impl Grade {
+    /// As `events.txt` spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Approximate => "approximate",
+            Self::Inferred => "inferred",
+            Self::None => "none",
+        }
+    }
+}
+
 /// What an event is called in another database.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {

@@ -26,6 +26,8 @@ const EXCLUSIVE: &[(&str, &[&str])] = &[
     ("anyhow", &["redoubt"]),
     ("clap", &["redoubt"]),
     ("io-uring", &["io"]),
+    ("postgres", &["lab"]),
+    ("mysql", &["lab"]),
 ];
 
 pub fn check(files: &[File]) -> Vec<Finding> {

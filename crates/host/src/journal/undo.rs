@@ -5,7 +5,7 @@ use crate::command;
 use crate::error::{HostError, shell_word};
 use crate::facts::{mounts, stack};
 use crate::files;
-use crate::workspace;
+use crate::{server, workspace};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use serde_json::{Value, json};
@@ -20,6 +20,8 @@ use units::{Nanos, clock};
 pub enum Undo {
     /// Remove a workspace that we are about to create: only with our marker in it, only the files that it lists.
     RemoveDir(PathBuf),
+    /// End the private server in a folder that we are about to create, and remove it with all that is in it: only with our marker.
+    RemoveServer(PathBuf),
     /// Detach a loop device, if it still shows that file.
     DetachLoop {
         /// `/dev/loopN`.
@@ -75,14 +77,14 @@ impl Undo {
     /// The file or directory on disk that would be removed; none for what a reboot undoes by itself.
     pub(super) fn path_on_disk(&self) -> Option<&Path> {
         match self {
-            Self::RemoveDir(path) => Some(path),
+            Self::RemoveDir(path) | Self::RemoveServer(path) => Some(path),
             _ => None,
         }
     }
 
     /// Refuses a removal of what exists already: it is not ours.
     pub(super) fn refuse_foreign(&self) -> Result<(), HostError> {
-        let (Self::RemoveDir(path) | Self::RemoveCgroup(path)) = self else {
+        let (Self::RemoveDir(path) | Self::RemoveServer(path) | Self::RemoveCgroup(path)) = self else {
             return Ok(());
         };
         if !path.is_absolute() {
@@ -105,6 +107,7 @@ impl Undo {
     pub(super) fn perform(&self, journal: &str) -> Result<CleanupResult, HostError> {
         match self {
             Self::RemoveDir(path) => workspace::remove(path, journal),
+            Self::RemoveServer(path) => server::remove(path, journal),
             Self::DetachLoop { device, backing } => detach_loop(device, backing),
             Self::Unmount { path, source } => unmount(path, source),
             Self::WriteSysfs { path, old, new, beside } => write_back(path, old, new, beside),
@@ -118,6 +121,7 @@ impl Undo {
     pub(super) fn to_json(&self) -> Value {
         match self {
             Self::RemoveDir(path) => json!({"remove_dir": path_json(path)}),
+            Self::RemoveServer(path) => json!({"remove_server": path_json(path)}),
             Self::DetachLoop { device, backing } => {
                 json!({"detach_loop": path_json(device), "backing": path_json(backing)})
             }
@@ -146,6 +150,7 @@ impl Undo {
         let first = path(kind)?;
         match kind.as_str() {
             "remove_dir" => Some(Self::RemoveDir(first)),
+            "remove_server" => Some(Self::RemoveServer(first)),
             "detach_loop" => Some(Self::DetachLoop { device: first, backing: path("backing")? }),
             "unmount" => Some(Self::Unmount { path: first, source: path("source")? }),
             "write" => Some(Self::WriteSysfs {
@@ -167,6 +172,7 @@ impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RemoveDir(path) => write!(f, "remove directory {}", path.display()),
+            Self::RemoveServer(path) => write!(f, "end the server in {} and remove it", path.display()),
             Self::DetachLoop { device, backing } => {
                 write!(f, "detach {} from {}", device.display(), backing.display())
             }
@@ -370,6 +376,7 @@ mod tests {
         for undo in [
             Undo::RemoveDir(odd),
             Undo::RemoveDir("/data/redoubt-abc".into()),
+            Undo::RemoveServer("/data/redoubt-abc/postgres".into()),
             Undo::DetachLoop { device: "/dev/loop3".into(), backing: "/data/my \"disk\"".into() },
             Undo::Unmount { path: "/mnt/x".into(), source: "/dev/loop3".into() },
             Undo::WriteSysfs {

@@ -33,7 +33,7 @@ use lab::database::{Database, Sizes};
 use lab::workload::Window;
 use mariadb::Mariadb;
 use postgres::Postgres;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -93,7 +93,8 @@ fn main() -> ExitCode {
 
 struct Bench {
     folder: PathBuf,
-    journal: Journal,
+    journal: RefCell<Journal>,
+    workspace: Arc<Workspace>,
     database: Database,
     /// Whether the peers are measured too; a rehearsal does without.
     peers: bool,
@@ -130,9 +131,21 @@ impl Bench {
             redo: Bytes(REDO_TOTAL.0 / u64::from(REDO_GROUPS) / scale.min(16)),
             redo_groups: REDO_GROUPS,
         };
-        let database = Database::create(workspace, &sizes, &[], Seed(1)).expect("a database");
+        let database = Database::create(workspace.clone(), &sizes, &[], Seed(1)).expect("a database");
         let (postgres, mariadb) = (OnceCell::new(), OnceCell::new());
-        Self { folder, journal, database, peers: measured, postgres, mariadb, rounds, seconds, scale }
+        let journal = RefCell::new(journal);
+        Self {
+            folder,
+            journal,
+            workspace,
+            database,
+            peers: measured,
+            postgres,
+            mariadb,
+            rounds,
+            seconds,
+            scale,
+        }
     }
 
     fn open(&self) -> Instance {
@@ -141,18 +154,18 @@ impl Bench {
 
     /// Started when it is first needed.
     fn postgres(&self) -> &Postgres {
-        self.postgres.get_or_init(|| Postgres::start(&self.folder.join("postgres")))
+        self.postgres.get_or_init(|| Postgres::start(self.workspace.path(), &mut self.journal.borrow_mut()))
     }
 
     /// Started when it is first needed.
     fn mariadb(&self) -> &Mariadb {
-        self.mariadb.get_or_init(|| Mariadb::start(&self.folder.join("mariadb")))
+        self.mariadb.get_or_init(|| Mariadb::start(self.workspace.path(), &mut self.journal.borrow_mut()))
     }
 
     fn end(self) {
         drop((self.postgres, self.mariadb));
         drop(self.database);
-        self.journal.undo_all().expect("remove the workspace");
+        self.journal.into_inner().undo_all().expect("remove the workspace");
         std::fs::remove_dir_all(&self.folder).expect("remove the folder");
     }
 

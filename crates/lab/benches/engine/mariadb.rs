@@ -1,65 +1,25 @@
 //! A private MariaDB, as Debian packages it: its defaults, a buffer pool as large as our cache, redo as large as ours.
 
-use super::server::{answer, as_user, folder_of, quiet};
-use super::{CACHE, REDO_TOTAL};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use units::{Nanos, clock};
+use super::REDO_TOTAL;
+use super::server::{answer, start};
+use host::journal::Journal;
+use io::IoMode;
+use lab::server::{Kind, Server};
+use std::path::Path;
+use std::process::Command;
 
-/// What the server must not be root for.
-const USER: &str = "mysql";
-/// Until a new server must answer.
-const START_MAX: Nanos = Nanos::millis(60_000);
 /// So many are asked for, for each second that is wanted: what it does here, roughly.
 const QUERIES_PER_SECOND: f64 = 12_000.0;
 
 pub struct Mariadb {
-    folder: PathBuf,
-    server: Child,
+    server: Server,
 }
 
 impl Mariadb {
-    pub fn start(folder: &Path) -> Self {
-        folder_of(USER, folder);
-        let data = folder.join("data");
-        quiet(
-            Command::new("mariadb-install-db")
-                .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
-                .arg(format!("--user={USER}"))
-                .arg(format!("--datadir={}", data.display())),
-        );
-        // O_DIRECT and a flush at each commit are the defaults; they are written out because the comparison rests on them.
-        let server = as_user(USER, Path::new("/usr/sbin/mariadbd"), folder)
-            .args([
-                "--no-defaults",
-                "--skip-networking",
-                "--socket=s.sock",
-                "--pid-file=pid",
-                "--log-error=log",
-            ])
-            .args(["--innodb-flush-log-at-trx-commit=1", "--innodb-flush-method=O_DIRECT"])
-            .arg(format!("--datadir={}", data.display()))
-            .arg(format!("--innodb-buffer-pool-size={}", CACHE.0))
-            .arg(format!("--innodb-log-file-size={}", REDO_TOTAL.0))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("mariadbd");
-        let this = Self { folder: data, server };
-        let begun = clock::now();
-        while !this
-            .client("mariadb")
-            .args(["-e", "select 1"])
-            .output()
-            .is_ok_and(|output| output.status.success())
-        {
-            assert!(
-                clock::now() < begun + START_MAX,
-                "mariadbd does not answer: see its log in {:?}",
-                this.folder
-            );
-            clock::sleep(Nanos::millis(200));
-        }
+    pub fn start(folder: &Path, journal: &mut Journal) -> Self {
+        let quiet = [("performance-schema", "OFF")];
+        let server = start(Kind::Mariadb, IoMode::Setall, REDO_TOTAL, &quiet, folder, journal);
+        let this = Self { server };
         let columns: Vec<String> = (1..=10).map(|n| format!("t{n} varchar(100)")).collect();
         this.sql(&format!(
             "create database bench; create table bench.committed (id bigint auto_increment primary key, {})",
@@ -71,7 +31,8 @@ impl Mariadb {
     /// A client program, ready for its arguments.
     fn client(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.args(["--no-defaults", "-uroot", "-S", "s.sock"]).current_dir(&self.folder);
+        let socket = self.server.connector().socket();
+        command.args(["--no-defaults", "-uroot", "-S"]).arg(socket);
         command
     }
 
@@ -96,12 +57,5 @@ impl Mariadb {
         // Engine, kind, seconds on average, least, most, clients, queries of each.
         let took: Option<f64> = output.trim().split(',').nth(2).and_then(|field| field.parse().ok());
         queries as f64 / took.unwrap_or_else(|| panic!("mariadb-slap gives no time but {output:?}"))
-    }
-}
-
-impl Drop for Mariadb {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
     }
 }

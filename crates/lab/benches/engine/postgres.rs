@@ -1,13 +1,18 @@
 //! A private PostgreSQL cluster, as Debian packages it, on a socket of its own.
 
-use super::server::{answer, as_user, folder_of, quiet};
-use super::{CACHE, REDO_TOTAL};
+use super::server::{answer, start};
+use super::{NEVER, REDO_TOTAL};
 use crate::common::goals::median;
+use host::journal::Journal;
+use io::IoMode;
 use lab::database::order_entry::Scale;
+use lab::server::cases::order_entry;
+use lab::server::{Kind, Server};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use units::Bytes;
 
-/// What the server must not be root for.
+/// Its superuser.
 const USER: &str = "postgres";
 /// Order entry's transactions: share in percent, and the call. The clerk's warehouse is `:w`.
 const ORDER_ENTRY: [(u32, &str); 5] = [
@@ -19,40 +24,29 @@ const ORDER_ENTRY: [(u32, &str); 5] = [
 ];
 
 pub struct Postgres {
+    server: Server,
+    /// Of its socket, and of our scripts.
     folder: PathBuf,
+    /// Of psql and pgbench.
     bin: PathBuf,
 }
 
 impl Postgres {
-    pub fn start(folder: &Path) -> Self {
-        let mut versions: Vec<_> =
-            std::fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL is installed").flatten().collect();
-        versions.sort_by_key(std::fs::DirEntry::path);
-        let bin = versions.last().expect("a version of PostgreSQL").path().join("bin");
-        folder_of(USER, folder);
-        let this = Self { folder: folder.to_owned(), bin };
-        quiet(this.command("initdb").args(["-D", "data", "-U", USER, "-A", "trust", "--no-sync"]));
-        // synchronous_commit and fdatasync are the defaults; they are written out because the comparison rests on them.
-        let options = format!(
-            "-c listen_addresses= -c unix_socket_directories=. -c shared_buffers={}MB -c synchronous_commit=on \
-             -c wal_sync_method=fdatasync -c max_wal_size={}MB -c autovacuum=off",
-            CACHE.0 >> 20,
-            (REDO_TOTAL.0 >> 20).max(4096),
-        );
-        quiet(this.command("pg_ctl").args(["-D", "data", "-w", "-l", "log", "-o", &options, "start"]));
+    pub fn start(folder: &Path, journal: &mut Journal) -> Self {
+        let quiet = [("track_io_timing", "off"), ("track_wal_io_timing", "off")];
+        let redo = Bytes(REDO_TOTAL.0.max(4 << 30));
+        let server = start(Kind::Postgres, IoMode::None, redo, &quiet, folder, journal);
+        let parent = |path: &Path| path.parent().expect("a folder").to_owned();
+        let (folder, bin) = (parent(&server.data()), parent(&server.programs().server));
+        let this = Self { server, folder, bin };
         let texts: Vec<String> = (1..=10).map(|n| format!("t{n} varchar(100)")).collect();
         this.sql(&format!("create table committed (id bigint, {})", texts.join(", ")));
         this
     }
 
-    /// A program of the server, as its user, in its folder.
-    fn command(&self, program: &str) -> Command {
-        as_user(USER, &self.bin.join(program), &self.folder)
-    }
-
     fn client(&self, program: &str) -> Command {
-        let mut command = self.command(program);
-        command.arg("-h").arg(self.folder.join("data")).args(["-U", USER]);
+        let mut command = Command::new(self.bin.join(program));
+        command.arg("-h").arg(&self.folder).args(["-U", USER]);
         command
     }
 
@@ -136,14 +130,7 @@ impl Postgres {
 
     /// Makes the tables, indexes, first rows and procedures of order entry; bytes of them all.
     pub fn prepare_order_entry(&self, scale: Scale) -> f64 {
-        let script = self.script("order_entry.sql", include_str!("order_entry.sql"));
-        let mut psql = self.client("psql");
-        psql.args(["-XAtq", "-f", &script]);
-        for (name, value) in Self::variables(scale) {
-            psql.args(["-v", &format!("{name}={value}")]);
-        }
-        answer(psql.arg("postgres"));
-        self.sql("vacuum analyze");
+        order_entry::prepare(&self.server, scale, &NEVER).unwrap_or_else(|error| panic!("{error}"));
         self.sql("checkpoint");
         self.number("select pg_database_size('postgres')")
     }
@@ -165,18 +152,5 @@ impl Postgres {
             arguments.extend(["-f".into(), format!("{path}@{share}")]);
         }
         self.pgbench(clients, seconds, &arguments)
-    }
-}
-
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        let stop = self
-            .command("pg_ctl")
-            .args(["-D", "data", "-m", "immediate", "stop"])
-            .stdout(Stdio::null())
-            .status();
-        if !stop.is_ok_and(|status| status.success()) {
-            eprintln!("PostgreSQL in {} could not be stopped", self.folder.display());
-        }
     }
 }

@@ -1,35 +1,29 @@
-//! What private servers have in common: a user of their own, in a folder that lets them in.
+//! What the peers have in common: a private server of the laboratory's, with this benchmark's sizes, and programs that ask it.
 
+use super::{CACHE, NEVER};
+use host::journal::Journal;
+use io::{Api, IoMode};
+use lab::server::{Kind, Server, Settings};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use units::Bytes;
 
-/// A program run as `user`, without further groups.
-pub fn as_user(user: &str, program: &Path, folder: &Path) -> Command {
-    let mut command = Command::new("setpriv");
-    command
-        .args([format!("--reuid={user}"), format!("--regid={user}"), "--clear-groups".into()])
-        .arg(program)
-        .current_dir(folder)
-        .env("LC_ALL", "C");
-    command
-}
-
-/// Makes a folder that belongs to `user`, and lets everybody pass through those above it.
-pub fn folder_of(user: &str, folder: &Path) {
-    std::fs::create_dir_all(folder).expect("a folder");
-    for above in folder.ancestors().skip(1).filter(|p| p.components().count() > 2) {
-        quiet(Command::new("chmod").arg("o+x").arg(above));
-    }
-    quiet(Command::new("chown").arg(format!("{user}:")).arg(folder));
-}
-
-/// Runs it, without its output.
-///
-/// # Panics
-/// When it fails.
-pub fn quiet(command: &mut Command) {
-    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
-    assert!(status.is_ok_and(|status| status.success()), "{command:?}");
+/// A server that runs. Its own timing and instruments are off: the peers are measured as they are delivered.
+pub fn start(
+    kind: Kind,
+    mode: IoMode,
+    redo: Bytes,
+    quiet: &[(&str, &str)],
+    folder: &Path,
+    journal: &mut Journal,
+) -> Server {
+    let parameters = quiet.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let api = if Api::IoUring.available().is_ok() { Api::IoUring } else { Api::Libaio };
+    let settings = Settings { cache: CACHE, redo, mode, api, connections: 100, parameters };
+    let server = Server::create(kind, None, folder, &settings, journal, &NEVER);
+    let mut server = server.unwrap_or_else(|error| panic!("{error}"));
+    server.start(&NEVER).unwrap_or_else(|error| panic!("{error}"));
+    server
 }
 
 /// Runs it and gives its output.

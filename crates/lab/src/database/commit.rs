@@ -8,9 +8,9 @@ use std::sync::Arc;
 use units::Rng;
 
 /// Columns of text beside the id, as in the article.
-const TEXTS: usize = 10;
+pub(crate) const TEXTS: usize = 10;
 /// Letters in each.
-const TEXT_BYTES: usize = 97;
+pub(crate) const TEXT_BYTES: usize = 97;
 /// Bytes of a row as the user counts them.
 pub const ROW_BYTES: u64 = (8 + TEXTS * TEXT_BYTES) as u64;
 /// Its only transaction.

@@ -79,7 +79,17 @@ pub struct Performance {
 /// Longest sleep before a session looks whether it should stop.
 const NAP: Nanos = Nanos::millis(20);
 
-/// Plays until the window is over.
+/// What sessions did in a window.
+pub struct Shown {
+    /// All classes together.
+    pub trial: Trial,
+    /// Each class by itself, in the order of the classes.
+    pub classes: Vec<Trial>,
+    /// Transactions of each class from the first to the last, also before and after the window.
+    pub played: Vec<u64>,
+}
+
+/// Plays on the embedded database until the window is over.
 ///
 /// # Errors
 /// The first error of a session.
@@ -89,6 +99,24 @@ pub fn play(
     classes: usize,
     terms: Terms<'_>,
 ) -> Result<Performance, LabError> {
+    let mut edges = Vec::with_capacity(2);
+    let Shown { trial, classes, played } = perform(players, classes, terms, &mut |threads| {
+        edges.push(Moment::of(instance, threads, terms.watch))
+    })?;
+    let (Some(after), Some(before)) = (edges.pop(), edges.pop()) else { return Err(LabError::Cancelled) };
+    Ok(Performance { trial, classes, played, interval: Interval { before, after } })
+}
+
+/// Plays until the window is over. `look` is called at both of its edges, with the sessions' threads.
+///
+/// # Errors
+/// The first error of a session; [`LabError::Cancelled`].
+pub fn perform(
+    players: Vec<Box<dyn Player + '_>>,
+    classes: usize,
+    terms: Terms<'_>,
+    look: &mut dyn FnMut(&[Thread]),
+) -> Result<Shown, LabError> {
     let window = Window::after(terms.settle, terms.measure, terms.slice);
     let stage = Stage {
         classes,
@@ -101,7 +129,7 @@ pub fn play(
         looked: AtomicBool::new(false),
     };
     let stage = &stage;
-    let (interval, parts) = std::thread::scope(|scope| {
+    let (seen, parts) = std::thread::scope(|scope| {
         let handles = players
             .into_iter()
             .enumerate()
@@ -117,13 +145,13 @@ pub fn play(
                 })
             })
             .collect();
-        let interval = stage.look(instance);
-        join_all(handles).map(|parts| (interval, parts))
+        let seen = stage.look(look);
+        join_all(handles).map(|parts| (seen, parts))
     })?;
     // Without an error only Ctrl-C keeps a window from its end.
-    let Some(interval) = interval.filter(|_| !terms.cancel.load(Ordering::Relaxed)) else {
+    if !seen || terms.cancel.load(Ordering::Relaxed) {
         return Err(LabError::Cancelled);
-    };
+    }
     let mut all = Tally::new(window);
     let mut each: Vec<Tally> = (0..classes).map(|_| Tally::new(window)).collect();
     let mut played = vec![0; classes];
@@ -135,7 +163,7 @@ pub fn play(
         }
     }
     let trial = |tally: Tally| tally.into_trial(String::new(), 0, 0);
-    Ok(Performance { trial: trial(all), classes: each.into_iter().map(trial).collect(), played, interval })
+    Ok(Shown { trial: trial(all), classes: each.into_iter().map(trial).collect(), played })
 }
 
 /// What all sessions share.
@@ -159,18 +187,20 @@ struct Part {
 }
 
 impl Stage<'_> {
-    /// Takes the counters at both edges of the window.
-    fn look(&self, instance: &Instance) -> Option<Interval> {
-        let moment = || {
-            let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            Moment::of(instance, &threads, self.terms.watch)
-        };
+    /// Has the counters taken at both edges of the window; whether it came to both.
+    fn look(&self, look: &mut dyn FnMut(&[Thread])) -> bool {
+        let mut moment = || look(&self.threads.lock().unwrap_or_else(PoisonError::into_inner).clone());
         self.wait_until(self.window.start);
-        let before = self.goes_on().then(moment);
+        let goes_on = self.goes_on();
+        if goes_on {
+            moment();
+        }
         self.wait_until(self.window.end);
-        let interval = before.map(|before| Interval { before, after: moment() });
+        if goes_on {
+            moment();
+        }
         self.looked.store(true, Ordering::Release);
-        interval
+        goes_on
     }
 
     /// A thread that has ended can no longer be asked how much it has worked.

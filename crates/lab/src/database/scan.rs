@@ -66,6 +66,19 @@ pub struct Rows {
     cached: u64,
 }
 
+impl Rows {
+    /// Of a table of about `bytes`, and one of half the cache at most.
+    pub fn of(bytes: u64, cache: Bytes) -> Self {
+        let rows_in = |bytes: u64| (bytes / source::ROW_BYTES).max(100);
+        Self { all: rows_in(bytes), cached: rows_in(cached_bytes(bytes, cache)) }
+    }
+
+    /// Of the table that is scanned this way.
+    pub fn of_way(self, way: Way) -> u64 {
+        if way == Way::Cached { self.cached } else { self.all }
+    }
+}
+
 /// Bytes of the table that the cache holds, beside another one of `bytes`.
 pub fn cached_bytes(bytes: u64, cache: Bytes) -> u64 {
     bytes.min(cache.0 / 2)
@@ -82,8 +95,7 @@ pub fn prepare(
     seed: Seed,
     cancel: &AtomicBool,
 ) -> Result<Rows, LabError> {
-    let rows_in = |bytes: u64| (bytes / source::ROW_BYTES).max(100);
-    let rows = Rows { all: rows_in(bytes), cached: rows_in(cached_bytes(bytes, cache)) };
+    let rows = Rows::of(bytes, cache);
     source::create(session, TABLE, rows.all, seed, cancel)?;
     source::create(session, CACHED_TABLE, rows.cached, seed, cancel)?;
     Ok(rows)
@@ -110,7 +122,7 @@ pub fn run(session: &mut Session, way: Way, rows: Rows, cancel: &AtomicBool) -> 
     if cancel.load(Ordering::Relaxed) {
         return Err(LabError::Cancelled);
     }
-    let expected = if way == Way::Cached { rows.cached } else { rows.all };
+    let expected = rows.of_way(way);
     let table = session.table(way.table())?;
     let direct = if way == Way::DirectPath { "always" } else { "never" };
     session.alter_system(&set("_serial_direct_read", direct))?;

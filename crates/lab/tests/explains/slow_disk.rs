@@ -99,6 +99,7 @@ fn options(case: Case, configuration: &str, directory: &Path, folder: &Path) -> 
         .expect("an I/O mode");
     Options {
         case,
+        target: lab::run::Target::Engine,
         directory: directory.to_owned(),
         seconds: SECONDS,
         sessions: 10,

@@ -1,17 +1,32 @@
 //! `redoubt run`
 
 use super::{command_line, directory, measured};
-use crate::cli::{Run, Thinking};
+use crate::cli::{Run, RunTarget, Thinking};
 use anyhow::{Context, Result, bail};
 use io::{Api, IoMode};
 use lab::compare::configuration::Configuration;
 use lab::database::order_entry::Think;
+use lab::run::Target;
+use lab::server::Kind;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use units::Seed;
 
+/// What the case runs on, and the mode that it is usually run in.
+fn target(options: &Run) -> (Target, IoMode) {
+    let server = |kind, programs: &Option<PathBuf>| Target::Server { kind, programs: programs.clone() };
+    match options.target {
+        RunTarget::Engine => (Target::Engine, IoMode::Setall),
+        RunTarget::Postgres => (server(Kind::Postgres, &options.pg_bin), IoMode::None),
+        RunTarget::Mariadb => (server(Kind::Mariadb, &options.mariadb_bin), IoMode::Setall),
+    }
+}
+
 /// The API that a mode uses: the one that was typed, or the first that works here.
-fn api(mode: IoMode, typed: Option<Api>) -> Result<Api> {
+fn api(target: RunTarget, mode: IoMode, typed: Option<Api>) -> Result<Api> {
     match (mode.asynchronous(), typed) {
+        // Its I/O workers are processes: what they are to it, threads are to us.
+        (true, Some(Api::Threads)) if target == RunTarget::Postgres => Ok(Api::Threads),
         (false, None | Some(Api::Threads)) => Ok(Api::Threads),
         (false, Some(api)) => {
             bail!("mode {mode} makes one call at a time and has no --api {api}; leave it out")
@@ -36,12 +51,15 @@ fn parameter(text: &str) -> Result<(String, String)> {
 }
 
 pub fn run(options: Run) -> Result<ExitCode> {
+    let (target, usual) = target(&options);
+    let mode = options.io.unwrap_or(usual);
     let asked = lab::run::Options {
         case: options.case,
+        target,
         directory: directory("run", &options.dir)?,
         seconds: options.minutes * 60.0,
         sessions: options.sessions,
-        configuration: Configuration { mode: options.io, api: api(options.io, options.api)? },
+        configuration: Configuration { mode, api: api(options.target, mode, options.api)? },
         scale: options.scale,
         cache: options.cache,
         block: options.block,

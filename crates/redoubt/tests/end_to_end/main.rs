@@ -12,6 +12,7 @@ mod ordinary;
 mod page;
 mod refusals;
 mod runs;
+mod servers;
 mod sql;
 mod stage;
 mod stop;

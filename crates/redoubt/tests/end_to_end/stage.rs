@@ -78,11 +78,7 @@ impl Stage {
         }
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&binary).args(arguments);
-        command
-            .env("REDOUBT_HOME", &home)
-            .env("NO_COLOR", "1")
-            .current_dir(&home)
-            .stdin(Stdio::null());
+        command.env("REDOUBT_HOME", &home).env("NO_COLOR", "1").current_dir(&home).stdin(Stdio::null());
         Done::of(command.output().expect("setpriv is in package util-linux"))
     }
 

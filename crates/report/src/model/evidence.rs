@@ -5,8 +5,8 @@ use crate::ReportError;
 use record::json::Value;
 use record::{
     AshRow, AshTickRow, BlockRow, BufferStateRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow,
-    EstimateRow, EventRow, Experiment, FactRow, FileStatRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow,
-    Reader, RedoStateRow, StatisticRow, Visit, VisitOwned, WaitEventRow, WorkloadRow,
+    EstimateRow, EventRow, Experiment, FactRow, FileStatRow, HistogramRow, IntervalRow, NativeWaitRow,
+    PhaseOwned, PhaseRow, Reader, RedoStateRow, StatisticRow, Visit, VisitOwned, WaitEventRow, WorkloadRow,
 };
 use std::collections::HashMap;
 
@@ -58,6 +58,8 @@ pub struct Evidence {
     pub ash: Vec<AshRow>,
     /// Ticks of the sampler.
     pub ticks: Vec<AshTickRow>,
+    /// What a real server called its waits, and what they were taken for.
+    pub native: Vec<NativeWaitRow>,
     /// Buffers by state.
     pub buffers: Vec<BufferStateRow>,
     /// The redo log.
@@ -105,6 +107,7 @@ impl Evidence {
             files: of_phases(reader)?,
             ash: of_visits(reader, &sampled)?,
             ticks: of_visits(reader, &sampled)?,
+            native: of_visits(reader, &sampled)?,
             buffers: of_visits(reader, &sampled)?,
             redo: of_visits(reader, &sampled)?,
             given: None,

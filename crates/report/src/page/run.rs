@@ -6,6 +6,7 @@ use crate::chart::escape;
 use crate::chart::strips::{Content, Layer, Step, Stretch, Strip, Strips};
 use crate::model::database::activity::{Active, Activity, Bands};
 use crate::model::database::memory::Redo;
+use crate::model::database::native::NativeWait;
 use crate::model::database::{Axis, Database};
 use crate::model::timeline::{Lane, TimeLine};
 use crate::words;
@@ -18,6 +19,7 @@ const NUMBERS: usize = 40;
 pub(super) fn sections(database: &Database) -> String {
     let mut out = figures(database);
     out.push_str(&activity(database));
+    out.push_str(&native(&database.native));
     out.push_str(&events(database));
     out.push_str(&over_time(database));
     out.push_str(&work::files(&database.works));
@@ -72,6 +74,32 @@ fn activity(database: &Database) -> String {
         top_activity(database),
         activity_numbers(activity),
         active(activity)
+    )
+}
+
+/// A real server's own words for its waits, and how well they are what they are shown as.
+fn native(waits: &[NativeWait]) -> String {
+    if waits.is_empty() {
+        return String::new();
+    }
+    let row = |wait: &NativeWait| {
+        format!(
+            "<tr><th scope=\"row\" class=\"text\">{}</th><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td></tr>\n",
+            escape(&wait.wait),
+            escape(&wait.event),
+            escape(&wait.grade),
+            if wait.foreground { "users" } else { "processes" },
+            words::percent(wait.share)
+        )
+    };
+    format!(
+        "<section id=\"native\">\n<h2>What the server calls it</h2>\n<p class=\"note\">The server's own words, sampled from outside, and \
+         the event that each is shown as. exact: the same thing; approximate: the same cause, another boundary; inferred: concluded \
+         from something else; none: shown under its own name. What no wait accounts for is shown as CPU.</p>\n<div class=\"scroll\"><table>\n\
+         <thead><tr><th class=\"text\" scope=\"col\">server's word</th><th class=\"text\" scope=\"col\">shown as</th><th class=\"text\" \
+         scope=\"col\">grade</th><th class=\"text\" scope=\"col\">whose</th><th scope=\"col\">% samples</th></tr></thead>\n<tbody>\n{}</tbody></table></div>\n\
+         </section>\n",
+        waits.iter().map(row).collect::<String>()
     )
 }
 

@@ -6,6 +6,7 @@ use super::style::{cut, fold, left, right, width};
 use crate::model::database::Database;
 use crate::model::database::activity::Activity;
 use crate::model::database::class::Class;
+use crate::model::database::native::NativeWait;
 use crate::model::database::rounds::Rounds;
 use crate::model::database::spent::{EventLine, Spent};
 use crate::model::database::work::{FileLine, Requests, Work};
@@ -32,6 +33,7 @@ pub(super) fn report(page: Page, database: &Database) -> String {
     if let Some(activity) = &database.activity {
         out.push_str(&top_activity(page, database, activity));
     }
+    out.push_str(&native(page, &database.native));
     let told: Vec<(&Work, &Spent)> =
         database.works.iter().filter_map(|w| Some((w, w.spent.as_ref()?))).collect();
     for (work, spent) in &told {
@@ -49,6 +51,32 @@ pub(super) fn report(page: Page, database: &Database) -> String {
 fn line(out: &mut String, text: &str) {
     out.push_str(text.trim_end());
     out.push('\n');
+}
+
+/// A real server's own words for its waits, and how well they are what they are shown as.
+fn native(page: Page, waits: &[NativeWait]) -> String {
+    if waits.is_empty() {
+        return String::new();
+    }
+    let mut out = page.title("What the server calls it");
+    let event = (page.width.saturating_sub(38 + 13 + 9)).clamp(16, 34);
+    let row = |wait: &str, shown: &str, grade: &str, share: &str| {
+        let cells =
+            [left(&cut(wait, 37), 38), left(&cut(shown, event - 1), event), left(grade, 13), right(share, 8)];
+        cells.concat()
+    };
+    line(&mut out, &page.paint.dim(&row("server's word", "shown as", "grade", "% samples")));
+    for foreground in [true, false] {
+        let told = waits.iter().filter(|wait| wait.foreground == foreground);
+        let most = if foreground { EVENTS } else { EVENTS_BACKGROUND };
+        for (at, wait) in told.take(most).enumerate() {
+            if at == 0 && !foreground {
+                line(&mut out, &page.paint.dim("background processes"));
+            }
+            line(&mut out, &row(&wait.wait, &wait.event, &wait.grade, &words::percent(wait.share)));
+        }
+    }
+    out
 }
 
 /// Workloads beside each other, with a bar of where each one's time went.

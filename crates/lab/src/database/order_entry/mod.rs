@@ -156,17 +156,25 @@ impl Player for Clerk {
     }
 
     fn pause(&self, class: usize, rng: &mut Rng) -> Nanos {
+        self.think.pause(class, rng)
+    }
+}
+
+impl Think {
+    /// Keying and thinking after a transaction of `class`.
+    pub fn pause(self, class: usize, rng: &mut Rng) -> Nanos {
         let mean = THINKING[class];
         let spec = KEYING[class] + rng.exponential(mean).min(10.0 * mean);
-        match self.think {
-            Think::None => Nanos(0),
-            Think::Light => Nanos::secs(spec / LIGHT),
-            Think::Spec => Nanos::secs(spec),
+        match self {
+            Self::None => Nanos(0),
+            Self::Light => Nanos::secs(spec / LIGHT),
+            Self::Spec => Nanos::secs(spec),
         }
     }
 }
 
-fn draw(rng: &mut Rng) -> usize {
+/// The class of the next transaction.
+pub(crate) fn draw(rng: &mut Rng) -> usize {
     let mut at = rng.below(100);
     for (class, share) in MIX.into_iter().enumerate() {
         if at < share {

@@ -9,6 +9,7 @@ pub mod buckets;
 pub mod checks;
 pub mod class;
 pub mod memory;
+pub mod native;
 pub mod rate;
 pub mod rounds;
 pub mod said;
@@ -42,6 +43,8 @@ pub struct Database {
     pub axis: Axis,
     /// Active sessions over time.
     pub activity: Option<Activity>,
+    /// What a real server called its waits.
+    pub native: Vec<native::NativeWait>,
     /// Buffers by state over time.
     pub buffers: Option<Bands<String>>,
     /// The redo log over time.
@@ -135,6 +138,7 @@ impl Database {
             works,
             axis,
             activity: Activity::read(evidence, axis),
+            native: native::read(evidence),
             buffers: memory::buffers(evidence, axis),
             redo: Redo::read(evidence, axis),
             time_line: TimeLine::within(evidence, axis),

@@ -1,6 +1,5 @@
 -- Order entry for PostgreSQL: the tables, indexes and first rows of lab::database::order_entry, as many and as wide; then its five
--- transactions as procedures. psql variables: warehouses, customers (of a district), items.
-\set ON_ERROR_STOP 1
+-- transactions as procedures. Variables, as psql would have them: :warehouses, :customers (of a district), :items.
 
 create table warehouse (w_id bigint, w_name text, w_address text, w_tax bigint, w_ytd bigint);
 create table district (d_w_id bigint, d_id bigint, d_name text, d_address text, d_tax bigint, d_ytd bigint, d_next_o_id bigint);

@@ -1,0 +1,61 @@
+//! The workloads on a real server: the words, tables and checks of the embedded database's ([`crate::database`]), in SQL.
+
+pub mod commit;
+pub mod growth;
+pub mod order_entry;
+pub mod random_read;
+pub mod scan;
+
+use super::mariadb::DATABASE;
+use super::{Connection, DATA, Kind, Server, ServerError};
+
+/// Bytes of a table on disk, without its indexes where the product keeps them apart.
+///
+/// # Errors
+/// What the server says.
+pub fn table_bytes(server: &Server, session: &mut dyn Connection, table: &str) -> Result<u64, ServerError> {
+    match server.kind() {
+        Kind::Postgres => Ok(session.number(&format!("select pg_relation_size('{table}')"))? as u64),
+        Kind::Mariadb => {
+            // Its own statistics lag behind; the file does not.
+            let file = server.data().join(DATABASE).join(format!("{table}.ibd"));
+            debug_assert!(file.starts_with(server.data()) && server.data().ends_with(DATA));
+            Ok(std::fs::metadata(file).map_or(0, |meta| meta.len()))
+        }
+    }
+}
+
+/// A query that numbers rows 0, 1 … `count - 1` as `n`.
+fn numbers(kind: Kind, count: u64) -> String {
+    let last = count.max(1) - 1;
+    match kind {
+        Kind::Postgres => format!("generate_series(0::bigint, {last}) as numbers(n)"),
+        Kind::Mariadb => format!("(select seq as n from seq_0_to_{last}) as numbers"),
+    }
+}
+
+/// Makes `table` with `rows` rows as [`crate::database::source`] has them: lines of program text, of varying length.
+///
+/// # Errors
+/// What the server says.
+fn create_source(
+    kind: Kind,
+    session: &mut dyn Connection,
+    table: &str,
+    rows: u64,
+) -> Result<(), ServerError> {
+    session.execute(&source_definition(table))?;
+    session.execute(&format!(
+        "insert into {table} select 'SYS', concat('DBMS_UNIT_', lpad(concat(floor(n / 400), ''), 6, '0')), \
+         case when mod(floor(n / 400), 2) = 0 then 'PACKAGE' else 'PACKAGE BODY' end, mod(n, 400) + 1, \
+         left(repeat(md5(concat(n, '')), 4), cast(10 + mod(n * 7919, 111) as integer)) from {}",
+        numbers(kind, rows)
+    ))
+}
+
+/// The columns of `dba_source`.
+fn source_definition(table: &str) -> String {
+    format!(
+        "create table {table} (owner varchar(128), name varchar(128), type varchar(12), line bigint, text varchar(4000))"
+    )
+}

@@ -1,0 +1,145 @@
+//! What MariaDB's threads do now, from `performance_schema`, and what it does not tell.
+//!
+//! The log file is not instrumented: who leads a commit shows the state `Commit` and no wait, who follows shows no state at all.
+//! Both are taken for `log file sync`, inferred. A wait on a table's handler only says that a statement is at a table: what it
+//! does there is the wait inside it, or the processor. Waits that are over (`END_EVENT_ID`) are not counted.
+
+use crate::server::sampler::{Seen, statement};
+use crate::server::{Connection, ServerError};
+use std::collections::{BTreeMap, BTreeSet};
+use waits::{Event, Grade, SessionKind};
+
+const QUERY: &str = "select t.thread_id, t.processlist_id, t.name, t.processlist_command, t.processlist_state, \
+     left(t.processlist_info, 80), w.event_id, w.event_name from performance_schema.threads t \
+     left join performance_schema.events_waits_current w on w.thread_id = t.thread_id and w.end_event_id is null \
+     where t.processlist_id is null or t.processlist_id <> connection_id()";
+/// Row locks are not instrumented either; InnoDB's own table names who waits.
+const LOCKED: &str =
+    "select trx_mysql_thread_id from information_schema.innodb_trx where trx_state = 'LOCK WAIT'";
+/// Contains other waits, and is none.
+const CONTAINER: &str = "wait/io/table/sql/handler";
+
+pub(in crate::server) fn look(connection: &mut dyn Connection) -> Result<Vec<Seen>, ServerError> {
+    let rows = connection.rows(QUERY)?;
+    let locked: BTreeSet<u32> = connection
+        .rows(LOCKED)?
+        .into_iter()
+        .filter_map(|row| row.into_iter().next().flatten()?.parse().ok())
+        .collect();
+    Ok(sessions(rows, &locked))
+}
+
+struct Thread {
+    id: Option<u32>,
+    name: String,
+    command: Option<String>,
+    state: Option<String>,
+    sql: Option<String>,
+    /// The innermost wait that goes on: the one with the highest number.
+    wait: Option<(u64, String)>,
+}
+
+fn sessions(rows: Vec<Vec<Option<String>>>, locked: &BTreeSet<u32>) -> Vec<Seen> {
+    let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
+    for row in rows {
+        let Ok([number, id, name, command, state, sql, event, wait]) = <[_; 8]>::try_from(row) else {
+            continue;
+        };
+        let Some(number) = number.and_then(|n| n.parse().ok()) else { continue };
+        let id = id.and_then(|id| id.parse().ok());
+        let state = state.filter(|state| !state.is_empty());
+        let new = Thread { id, name: name.unwrap_or_default(), command, state, sql, wait: None };
+        let thread = threads.entry(number).or_insert(new);
+        let wait = event.and_then(|n| n.parse().ok()).zip(wait);
+        if wait.as_ref().map(|(n, _)| *n) > thread.wait.as_ref().map(|(n, _)| *n) {
+            thread.wait = wait;
+        }
+    }
+    threads.into_iter().filter_map(|(number, thread)| thread.seen(number, locked)).collect()
+}
+
+impl Thread {
+    fn seen(self, number: u32, locked: &BTreeSet<u32>) -> Option<Seen> {
+        match self.id {
+            Some(id) if self.name.contains("one_connection") => self.client(id, locked.contains(&id)),
+            _ => self.process(number),
+        }
+    }
+
+    fn client(self, id: u32, is_locked: bool) -> Option<Seen> {
+        if !["Query", "Execute"].contains(&self.command.as_deref()?) {
+            return None;
+        }
+        let told = self.wait.map(|(_, name)| name).filter(|name| name != CONTAINER && name != "idle");
+        let commits = self.state.as_deref().is_none_or(|state| state.eq_ignore_ascii_case("commit"));
+        let (wait, event) = match told {
+            _ if is_locked => {
+                (Some("LOCK WAIT".to_owned()), Some((Event::EnqTxRowLockContention, Grade::Inferred)))
+            }
+            Some(name) => {
+                let event = Event::from_mariadb(SessionKind::Foreground, &name);
+                (Some(name), event)
+            }
+            None if commits => (Some("state:Commit".to_owned()), Some((Event::LogFileSync, Grade::Inferred))),
+            None => (None, None),
+        };
+        Some(Seen {
+            session: id,
+            kind: SessionKind::Foreground,
+            program: format!("client {id}"),
+            wait,
+            event,
+            statement: self.sql.as_deref().and_then(statement),
+            blocker: None,
+        })
+    }
+
+    /// A thread of the server that shows no wait may work or may sleep where nothing is instrumented: it is not counted.
+    fn process(self, number: u32) -> Option<Seen> {
+        let (_, wait) = self.wait?;
+        let program = self.name.rsplit('/').next().unwrap_or_default().to_owned();
+        let event = Event::from_mariadb(SessionKind::Background, &wait);
+        let kind = SessionKind::Background;
+        Some(Seen { session: number, kind, program, wait: Some(wait), event, statement: None, blocker: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_become_sessions() {
+        let row = |fields: [&str; 8]| -> Vec<Option<String>> {
+            fields.map(|f| (!f.is_empty()).then(|| f.to_owned())).into()
+        };
+        let client = "thread/sql/one_connection";
+        let file = "wait/io/file/innodb/innodb_data_file";
+        let rows = vec![
+            row(["30", "5", client, "Execute", "Commit", "insert into c values (?)", "", ""]),
+            row(["31", "6", client, "Execute", "", "insert into c values (?)", "", ""]),
+            row(["32", "7", client, "Execute", "Sending data", "call new_order(?)", "10", CONTAINER]),
+            row(["32", "7", client, "Execute", "Sending data", "call new_order(?)", "11", file]),
+            row(["33", "8", client, "Execute", "Updating", "call payment(?)", "9", CONTAINER]),
+            row(["34", "9", client, "Execute", "Updating", "call payment(?)", "9", CONTAINER]),
+            row(["35", "10", client, "Sleep", "", "", "", ""]),
+            row(["1", "", "thread/innodb/page_cleaner_thread", "", "", "", "4", file]),
+            row(["2", "", "thread/innodb/purge", "", "", "", "", ""]),
+        ];
+        let seen = sessions(rows, &BTreeSet::from([9]));
+        let events: Vec<_> = seen.iter().map(|s| (s.session, s.event.map(|(event, _)| event))).collect();
+        assert_eq!(
+            events,
+            [
+                (1, Some(Event::DbFileParallelWrite)),
+                (5, Some(Event::LogFileSync)),
+                (6, Some(Event::LogFileSync)),
+                (7, Some(Event::DbFileSequentialRead)),
+                (8, None),
+                (9, Some(Event::EnqTxRowLockContention)),
+            ]
+        );
+        assert_eq!(seen[4].wait, None, "at a table, and nothing inside: on a processor");
+        assert_eq!(seen[0].program, "page_cleaner_thread");
+    }
+}

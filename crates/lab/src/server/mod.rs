@@ -1,0 +1,469 @@
+//! Real database servers as targets: PostgreSQL and MariaDB, private, started for a run and removed after it.
+//!
+//! Start with [`Server`]: found ([`find`]), made in a folder that the journal knows (`host::server`), configured by the factors
+//! ([`Settings`]), started, asked through a [`Connection`], stopped. What differs between the two products is in `postgres` and
+//! `mariadb`, nowhere else. [`sampler`]
+//! looks at its sessions from outside; [`cases`] has the workloads. Nothing is ever asked of a server that was there before.
+
+pub mod cases;
+pub mod connection;
+pub mod counters;
+mod error;
+pub mod find;
+pub mod mariadb;
+pub mod postgres;
+pub(crate) mod run;
+pub mod sampler;
+
+pub use connection::{Connection, Parameter};
+pub use error::ServerError;
+
+use crate::LabError;
+use find::Programs;
+use host::journal::Journal;
+use host::server::{Ending, ServerFolder, User};
+use io::{Access, Api, File, IoMode};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use units::{Bytes, Nanos, clock};
+
+/// Longest that a server may take to start or to stop.
+const START_MAX: Nanos = Nanos::millis(120_000);
+/// How often its state is asked for meanwhile.
+const LOOK_EVERY: Nanos = Nanos::millis(20);
+/// Length of a log's end that is told.
+const LAST_WORDS: usize = 600;
+/// Longest path of a unix socket, bytes (`sun_path`).
+const SOCKET_PATH_MAX: usize = 107;
+/// Where the server's words go, in its folder.
+const LOG: &str = "log";
+/// Where its files are, in its folder.
+pub(crate) const DATA: &str = "data";
+
+/// A product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// PostgreSQL 15 to 18.
+    Postgres,
+    /// MariaDB 10.11 and later.
+    Mariadb,
+}
+
+impl Kind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Postgres, Self::Mariadb];
+
+    /// As it is typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Mariadb => "mariadb",
+        }
+    }
+
+    /// Debian's package.
+    pub(crate) const fn package(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgresql",
+            Self::Mariadb => "mariadb-server",
+        }
+    }
+
+    /// The option that names the folder of its programs, without `--` and `-bin`.
+    pub(crate) const fn option(self) -> &'static str {
+        match self {
+            Self::Postgres => "pg",
+            Self::Mariadb => "mariadb",
+        }
+    }
+
+    /// The place of parameter `n` (from 1) in a prepared statement.
+    pub fn place(self, n: usize) -> String {
+        match self {
+            Self::Postgres => format!("${n}"),
+            Self::Mariadb => "?".to_owned(),
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == text)
+            .ok_or_else(|| format!("{text:?} is no database server; type postgres or mariadb"))
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Postgres => "PostgreSQL",
+            Self::Mariadb => "MariaDB",
+        })
+    }
+}
+
+/// What the factors say of a server.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Its buffer cache.
+    pub cache: Bytes,
+    /// Its redo, all together; a server may go beyond it (PostgreSQL's limit is soft).
+    pub redo: Bytes,
+    /// How it does I/O.
+    pub mode: IoMode,
+    /// By which interface, where the mode is asynchronous.
+    pub api: Api,
+    /// Connections that it must take, ours for looking at it included.
+    pub connections: u32,
+    /// Parameters of its own, by name; they come last and win.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// A private server.
+pub struct Server {
+    kind: Kind,
+    programs: Programs,
+    version: String,
+    folder: ServerFolder,
+    process: Option<Child>,
+    settings: Settings,
+}
+
+impl Server {
+    /// Makes its first files in `parent`, a directory of ours; it does not run yet. `given`: folder of its programs.
+    ///
+    /// # Errors
+    /// It is not installed, cannot do what `settings` say, or cannot make its files; [`LabError::Cancelled`].
+    pub fn create(
+        kind: Kind,
+        given: Option<&Path>,
+        parent: &Path,
+        settings: &Settings,
+        journal: &mut Journal,
+        cancel: &AtomicBool,
+    ) -> Result<Self, LabError> {
+        let programs = find::programs(kind, given)?;
+        let version = version(kind, &programs)?;
+        arguments(kind, &version, settings, Path::new("/"))?;
+        let user = User::unprivileged(match kind {
+            Kind::Postgres => &["postgres"],
+            Kind::Mariadb => &["mysql"],
+        })?;
+        let folder = ServerFolder::create(parent, kind.name(), user, journal)?;
+        let this = Self { kind, programs, version, folder, process: None, settings: settings.clone() };
+        let socket = this.connector().socket();
+        if socket.as_os_str().len() > SOCKET_PATH_MAX {
+            return Err(LabError::Target(format!(
+                "the path of the server's socket, {}, is longer than the {SOCKET_PATH_MAX} bytes that the system allows; \
+                 name a directory with a shorter path: --dir DIR",
+                socket.display()
+            )));
+        }
+        this.install(cancel)?;
+        Ok(this)
+    }
+
+    /// Which product.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Where its programs are.
+    pub fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
+    /// `15.20`, `10.11.19` ….
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What it was last told.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The parameters that it is started with, for the plan.
+    pub fn command_line(&self) -> Vec<String> {
+        arguments(self.kind, &self.version, &self.settings, self.folder.path()).unwrap_or_default()
+    }
+
+    /// The folder of its files.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join(DATA)
+    }
+
+    /// Makes the first files.
+    fn install(&self, cancel: &AtomicBool) -> Result<(), LabError> {
+        let data = self.data().to_string_lossy().into_owned();
+        let arguments = match self.kind {
+            Kind::Postgres => postgres::install_arguments(&data),
+            Kind::Mariadb => mariadb::install_arguments(&data, &self.programs),
+        };
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut child = self.folder.start(&self.programs.install, &arguments, "install.log")?;
+        let status = wait(&mut child, cancel, &mut || false)?;
+        if status == Some(true) {
+            return Ok(());
+        }
+        let log = last_words(&self.folder.path().join("install.log"));
+        Err(ServerError::NotStarted { kind: self.kind, why: error::start_failure(&log), said: log }.into())
+    }
+
+    /// Starts it with the settings that it has; returns when it answers.
+    ///
+    /// # Errors
+    /// [`ServerError::NotStarted`] with its last words; [`LabError::Cancelled`].
+    pub fn start(&mut self, cancel: &AtomicBool) -> Result<(), LabError> {
+        let arguments = arguments(self.kind, &self.version, &self.settings, self.folder.path())?;
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut child = self.folder.start(&self.programs.server, &arguments, LOG)?;
+        let waited = wait(&mut child, cancel, &mut || self.connector().connect("start").is_ok());
+        let ended = match waited {
+            Ok(None) => {
+                self.process = Some(child);
+                return Ok(());
+            }
+            Ok(Some(_)) => None,
+            Err(LabError::Cancelled) => Some(LabError::Cancelled),
+            Err(error) => Some(error),
+        };
+        let _ = child.kill();
+        let _ = child.wait();
+        let said = self.last_words();
+        let why = error::start_failure(&said);
+        Err(ended.unwrap_or_else(|| ServerError::NotStarted { kind: self.kind, why, said }.into()))
+    }
+
+    /// Stops it in order; everything is on disk then. Nothing when it does not run.
+    ///
+    /// # Errors
+    /// It was gone already, or does not end in time: then it is killed.
+    pub fn stop(&mut self) -> Result<(), LabError> {
+        let Some(mut child) = self.process.take() else { return Ok(()) };
+        if let Ok(Some(_)) = child.try_wait() {
+            return Err(self.gone("it had ended before it was stopped"));
+        }
+        let by = match self.kind {
+            Kind::Postgres => Ending::Interrupt,
+            Kind::Mariadb => Ending::Terminate,
+        };
+        self.folder.ask_to_end(&child, by)?;
+        let never = AtomicBool::new(false);
+        match wait(&mut child, &never, &mut || false) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    /// Stops it and starts it again with other settings.
+    ///
+    /// # Errors
+    /// As [`Server::stop`] and [`Server::start`].
+    pub fn restart(&mut self, settings: &Settings, cancel: &AtomicBool) -> Result<(), LabError> {
+        self.stop()?;
+        self.settings = settings.clone();
+        self.start(cancel)
+    }
+
+    /// Nothing of its data is in its own cache or in the page cache afterwards: it is stopped, its files are dropped from the page
+    /// cache, and it starts again. All connections are lost.
+    ///
+    /// # Errors
+    /// As [`Server::restart`].
+    pub fn empty_caches(&mut self, cancel: &AtomicBool) -> Result<(), LabError> {
+        self.stop()?;
+        let plain = Access { read: true, write: false, direct: false, dsync: false };
+        for path in files_below(&self.data()) {
+            // Symlinks and files that vanish are none of ours.
+            if let Ok(file) = File::open(&path, plain) {
+                file.drop_cache()?;
+            }
+        }
+        self.start(cancel)
+    }
+
+    /// A session, named `application` where the server shows such names.
+    ///
+    /// # Errors
+    /// What the server says; that it is gone.
+    pub fn connect(&self, application: &str) -> Result<Box<dyn Connection>, ServerError> {
+        self.connector().connect(application).map_err(|e| self.explain(e))
+    }
+
+    /// What opens sessions, also after it was stopped and started again.
+    pub fn connector(&self) -> Connector {
+        Connector { kind: self.kind, folder: self.folder.path().to_owned() }
+    }
+
+    /// The same error, with the server's last words where it is gone.
+    pub fn explain(&self, error: ServerError) -> ServerError {
+        error.with_log(&self.last_words())
+    }
+
+    /// The process that others begin from; none when it does not run.
+    pub fn process(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
+    fn gone(&self, said: &str) -> LabError {
+        ServerError::Gone { kind: self.kind, said: said.to_owned() }.with_log(&self.last_words()).into()
+    }
+
+    fn last_words(&self) -> String {
+        last_words(&self.folder.path().join(LOG))
+    }
+}
+
+/// Opens sessions with a server.
+#[derive(Clone, Debug)]
+pub struct Connector {
+    kind: Kind,
+    folder: PathBuf,
+}
+
+impl Connector {
+    /// Whose.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// A session, named `application` where the server shows such names.
+    ///
+    /// # Errors
+    /// What the server says; that it is gone.
+    pub fn connect(&self, application: &str) -> Result<Box<dyn Connection>, ServerError> {
+        match self.kind {
+            Kind::Postgres => postgres::connect(&self.folder, application),
+            Kind::Mariadb => mariadb::connect(&self.socket()),
+        }
+    }
+
+    /// Where it listens.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join(match self.kind {
+            Kind::Postgres => ".s.PGSQL.5432",
+            Kind::Mariadb => mariadb::SOCKET,
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.process.take() {
+            // Its files go with it: there is nothing to put in order. Its children end by themselves or by the journal's undo.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn arguments(
+    kind: Kind,
+    version: &str,
+    settings: &Settings,
+    folder: &Path,
+) -> Result<Vec<String>, ServerError> {
+    match kind {
+        Kind::Postgres => postgres::arguments(version, settings, folder),
+        Kind::Mariadb => mariadb::arguments(version, settings, folder),
+    }
+}
+
+/// What the server's program says of itself.
+fn version(kind: Kind, programs: &Programs) -> Result<String, LabError> {
+    let output = std::process::Command::new(&programs.server)
+        .arg("--version")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .map_err(|e| LabError::Target(format!("{} cannot be run: {e}", programs.server.display())))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // `postgres (PostgreSQL) 15.20 (Debian …)`, `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for …`
+    let starts = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+    let number = |word: &str| word.split(['-', '~']).next().unwrap_or(word).to_owned();
+    text.split_whitespace().find(starts).map(number).ok_or_else(|| {
+        LabError::Target(format!(
+            "{} --version says {text:?}, which is no version; is it {kind}?",
+            programs.server.display()
+        ))
+    })
+}
+
+/// The first number of a version.
+pub(crate) fn major(version: &str) -> u32 {
+    version.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+/// Waits until `ready` (none) or until the process ends (whether in order).
+fn wait(
+    child: &mut Child,
+    cancel: &AtomicBool,
+    ready: &mut dyn FnMut() -> bool,
+) -> Result<Option<bool>, LabError> {
+    let until = clock::now() + START_MAX;
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Ok(Some(status.success()));
+        }
+        if ready() {
+            return Ok(None);
+        }
+        if cancel.load(Ordering::Relaxed) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(LabError::Cancelled);
+        }
+        if clock::now() > until {
+            return Err(LabError::Target(format!(
+                "the server neither started nor stopped within {} s; a device that does not answer? look at: dmesg | tail",
+                START_MAX.as_secs()
+            )));
+        }
+        clock::sleep(LOOK_EVERY);
+    }
+}
+
+/// The end of a log, on one line.
+fn last_words(log: &Path) -> String {
+    let text = std::fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let end = lines[lines.len().saturating_sub(6)..].join(" | ");
+    match end.char_indices().rev().nth(LAST_WORDS) {
+        Some((at, _)) => format!("…{}", &end[at..]),
+        None => end,
+    }
+}
+
+/// Regular files, directories gone through; links are not followed.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files.extend(files_below(&entry.path())),
+            Ok(kind) if kind.is_file() => files.push(entry.path()),
+            _ => {}
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_begin_with_their_major() {
+        assert_eq!((major("15.20"), major("10.11.19"), major("18beta1")), (15, 10, 18));
+    }
+}

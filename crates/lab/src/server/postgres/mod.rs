@@ -1,0 +1,213 @@
+//! What is PostgreSQL's own: how it is made, what the factors are called there, and its driver.
+
+pub(super) mod sessions;
+
+use super::connection::{Connection, Parameter, StatementId};
+use super::{DATA, Kind, ServerError, Settings, major};
+use io::{Api, IoMode};
+use postgres::types::ToSql;
+use postgres::{Client, Config, NoTls, SimpleQueryMessage, Statement};
+use std::path::Path;
+
+/// Its superuser, and the database that everything is in.
+const USER: &str = "postgres";
+/// First version that can bypass the page cache (`debug_io_direct`).
+const DIRECT_SINCE: u32 = 16;
+/// First version with `io_method`.
+const ASYNC_SINCE: u32 = 18;
+
+pub(super) fn install_arguments(data: &str) -> Vec<String> {
+    // `trust` on a socket in a folder that is closed to everybody else; nothing listens on the network.
+    ["-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"].map(str::to_owned).into()
+}
+
+/// The command line of `postgres`. Durability is written out, because comparisons rest on it.
+pub(super) fn arguments(
+    version: &str,
+    settings: &Settings,
+    folder: &Path,
+) -> Result<Vec<String>, ServerError> {
+    let megabytes = |bytes: u64| format!("{}MB", (bytes >> 20).max(1));
+    let mut all: Vec<(String, String)> = [
+        ("listen_addresses", String::new()),
+        ("unix_socket_directories", folder.display().to_string()),
+        ("port", "5432".into()),
+        ("max_connections", settings.connections.to_string()),
+        ("shared_buffers", megabytes(settings.cache.0)),
+        ("fsync", "on".into()),
+        ("synchronous_commit", "on".into()),
+        ("full_page_writes", "on".into()),
+        ("wal_sync_method", "fdatasync".into()),
+        ("max_wal_size", megabytes(settings.redo.0.max(64 << 20))),
+        // Another load, at its own times; `--set autovacuum=on` has it back.
+        ("autovacuum", "off".into()),
+        ("track_io_timing", "on".into()),
+        ("track_wal_io_timing", "on".into()),
+        // Files in its own folder, which go with it; shared memory by name would outlive a kill.
+        ("dynamic_shared_memory_type", "mmap".into()),
+        ("logging_collector", "off".into()),
+        ("log_checkpoints", "off".into()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    all.extend(io_parameters(version, settings)?);
+    all.extend(settings.parameters.iter().cloned());
+    let mut arguments = vec!["-D".to_owned(), folder.join(DATA).display().to_string()];
+    for (name, value) in all {
+        arguments.extend(["-c".to_owned(), format!("{name}={value}")]);
+    }
+    Ok(arguments)
+}
+
+/// The I/O modes in PostgreSQL's words.
+fn io_parameters(version: &str, settings: &Settings) -> Result<Vec<(String, String)>, ServerError> {
+    let unable = |why: &str| ServerError::Unable {
+        kind: Kind::Postgres,
+        version: version.to_owned(),
+        why: format!("--io {}: {why}", settings.mode),
+    };
+    let (has_direct, has_async) = (major(version) >= DIRECT_SINCE, major(version) >= ASYNC_SINCE);
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    if settings.mode == IoMode::Concurrent {
+        return Err(unable("its files have no lock that a mode could lift; type --io setall"));
+    }
+    let mut parameters = Vec::new();
+    if settings.mode.direct() {
+        if !has_direct {
+            return Err(unable("it has direct I/O from 16 on (debug_io_direct); type --io none"));
+        }
+        parameters.push(pair("debug_io_direct", "data,wal"));
+    }
+    match (settings.mode.asynchronous(), has_async) {
+        (true, false) => {
+            return Err(unable("it reads asynchronously from 18 on (io_method); type --io none"));
+        }
+        (true, true) => parameters.push(pair(
+            "io_method",
+            match settings.api {
+                Api::IoUring => "io_uring",
+                Api::Threads => "worker",
+                Api::Libaio => return Err(unable("it has no libaio; type --api io_uring or --api threads")),
+            },
+        )),
+        (false, true) => parameters.push(pair("io_method", "sync")),
+        (false, false) => {}
+    }
+    Ok(parameters)
+}
+
+/// A session over the socket in `folder`.
+pub(super) fn connect(folder: &Path, application: &str) -> Result<Box<dyn Connection>, ServerError> {
+    let mut config = Config::new();
+    config.host_path(folder).port(5432).user(USER).dbname(USER).application_name(application);
+    let client = config.connect(NoTls).map_err(|e| said(&e))?;
+    Ok(Box::new(Session { client, statements: Vec::new() }))
+}
+
+struct Session {
+    client: Client,
+    statements: Vec<Statement>,
+}
+
+/// What the server or the driver says.
+fn said(error: &postgres::Error) -> ServerError {
+    match error.as_db_error() {
+        Some(db) => {
+            let detail = db.detail().map_or_else(String::new, |detail| format!(" ({detail})"));
+            ServerError::said(Kind::Postgres, db.code().code(), &format!("{}{detail}", db.message()))
+        }
+        // A connection that cannot be made or was lost has no code of the server's.
+        None => {
+            let cause = std::error::Error::source(error).map_or_else(String::new, |e| format!(": {e}"));
+            ServerError::said(Kind::Postgres, "08006", &format!("{error}{cause}"))
+        }
+    }
+}
+
+impl Connection for Session {
+    fn execute(&mut self, sql: &str) -> Result<(), ServerError> {
+        self.client.batch_execute(sql).map_err(|e| said(&e))
+    }
+
+    fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, ServerError> {
+        let messages = self.client.simple_query(sql).map_err(|e| said(&e))?;
+        let rows = messages.iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|at| row.get(at).map(str::to_owned)).collect())
+            }
+            _ => None,
+        });
+        Ok(rows.collect())
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<StatementId, ServerError> {
+        self.statements.push(self.client.prepare(sql).map_err(|e| said(&e))?);
+        Ok(StatementId(self.statements.len() - 1))
+    }
+
+    fn call(
+        &mut self,
+        statement: StatementId,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Option<i64>, ServerError> {
+        let parameters: Vec<&(dyn ToSql + Sync)> = parameters
+            .iter()
+            .map(|parameter| match parameter {
+                Parameter::Integer(n) => n as &(dyn ToSql + Sync),
+                Parameter::Text(text) => text as &(dyn ToSql + Sync),
+            })
+            .collect();
+        let statement = &self.statements[statement.0];
+        if statement.columns().is_empty() {
+            self.client.execute(statement, &parameters).map_err(|e| said(&e))?;
+            return Ok(None);
+        }
+        let rows = self.client.query(statement, &parameters).map_err(|e| said(&e))?;
+        Ok(rows.first().and_then(|row| row.try_get::<_, i64>(0).ok()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Bytes;
+
+    fn settings(mode: IoMode, api: Api) -> Settings {
+        let (cache, redo) = (Bytes::mib(64), Bytes::mib(192));
+        Settings {
+            cache,
+            redo,
+            mode,
+            api,
+            connections: 20,
+            parameters: vec![("work_mem".into(), "8MB".into())],
+        }
+    }
+
+    #[test]
+    fn modes_are_what_the_version_can_do() {
+        let words = |version, mode, api| {
+            arguments(version, &settings(mode, api), Path::new("/x"))
+                .map(|all| all.join(" "))
+                .unwrap_or_else(|e| e.to_string())
+        };
+        let check = |version, mode, api, word: &str| {
+            let text = words(version, mode, api);
+            assert!(text.contains(word), "{version} {mode}: {text}");
+        };
+        check("15.20", IoMode::None, Api::Threads, "shared_buffers=64MB");
+        check("15.20", IoMode::None, Api::Threads, "synchronous_commit=on");
+        check("15.20", IoMode::Directio, Api::Threads, "from 16 on");
+        check("15.20", IoMode::Asynch, Api::IoUring, "from 18 on");
+        check("17.1", IoMode::Directio, Api::Threads, "debug_io_direct=data,wal");
+        check("18.1", IoMode::Setall, Api::IoUring, "io_method=io_uring");
+        check("18.1", IoMode::Setall, Api::Threads, "io_method=worker");
+        check("18.1", IoMode::None, Api::Threads, "io_method=sync");
+        check("18.1", IoMode::Setall, Api::Libaio, "no libaio");
+        assert!(!words("15.20", IoMode::None, Api::Threads).contains("io_method"));
+        assert!(
+            words("18.1", IoMode::None, Api::Threads).ends_with("work_mem=8MB"),
+            "what was set comes last"
+        );
+    }
+}

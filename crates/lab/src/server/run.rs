@@ -1,0 +1,361 @@
+//! One case on a private server: `redoubt run CASE --target postgres|mariadb`.
+//!
+//! The journey of [`measure`]: make the server in the run's workspace → start it with what the factors say → fill it (not
+//! measured) → play the case while its sessions are sampled from outside → take down what it counted → stop it; the journal
+//! removes it. The words of workloads, classes and metrics are those of the embedded database, so that reports stand side by side.
+
+use super::cases::{commit, growth, order_entry, random_read, scan};
+use super::sampler::Sampler;
+use super::{Connector, Kind, Server, Settings, counters};
+use crate::bench::Bench;
+use crate::control::Control;
+use crate::database::drive::{self, Pace, Shown};
+use crate::database::{self, scan::Way};
+use crate::evidence::{Delta, check_row, interval_row, machine_checks, trial_row};
+use crate::run::{Case, Options, Plan, SCANS_MIN, SETTLE, SLICE};
+use crate::workload::Trial;
+use crate::{LabError, compare};
+use host::counters::Snapshot;
+use record::json::json;
+use record::{ConfigurationRow, FactRow, PhaseRow, StatisticRow, VisitRow};
+use std::path::Path;
+use units::{Nanos, clock};
+
+/// Connections beside those of the sessions: for preparing, looking, and a user who looks in.
+const SPARE_CONNECTIONS: u32 = 16;
+
+/// Runs the case on a new server of `kind`; `programs`: where it is, when the user says so.
+///
+/// # Errors
+/// What the server or the system says; [`LabError::Cancelled`].
+pub(crate) fn measure(
+    options: &Options,
+    kind: Kind,
+    programs: Option<&Path>,
+    plan: &Plan,
+    bench: &mut Bench,
+    control: &mut Control<'_>,
+) -> Result<(), LabError> {
+    bench.step(control, &format!("making a private {kind} server"));
+    let settings = Settings {
+        cache: plan.sizes.cache,
+        redo: units::Bytes(plan.sizes.redo.0 * u64::from(plan.sizes.redo_groups)),
+        mode: options.configuration.mode,
+        api: options.configuration.api,
+        connections: options.sessions + SPARE_CONNECTIONS,
+        parameters: options.parameters.clone(),
+    };
+    let workspace = bench.workspace();
+    let journal = bench.journal();
+    let mut server = Server::create(kind, programs, workspace.path(), &settings, journal, control.cancel)?;
+    server.start(control.cancel)?;
+    control.progress.say(&format!(
+        "{kind} {}, a private server on a socket of its own; durable: {}.",
+        server.version(),
+        durability(kind)
+    ));
+    let result = Stay { options, plan, server: &mut server }.visit(bench, control);
+    // After an error nothing is put in order: its files go anyway.
+    if result.is_ok() { server.stop() } else { result }
+}
+
+/// What a commit promises, for the plan: runs with different promises are not ranked.
+fn durability(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Postgres => "fsync=on, synchronous_commit=on, full_page_writes=on, wal_sync_method=fdatasync",
+        Kind::Mariadb => "innodb_flush_log_at_trx_commit=1, innodb_doublewrite=1, no binary log",
+    }
+}
+
+/// The server's and the machine's counters at one moment.
+struct Moment {
+    machine: Snapshot,
+    counted: counters::Counted,
+}
+
+struct Stay<'a> {
+    options: &'a Options,
+    plan: &'a Plan,
+    server: &'a mut Server,
+}
+
+impl Stay<'_> {
+    fn visit(&mut self, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
+        let configuration = self.introduce(bench)?;
+        bench.step(control, "filling the database");
+        let prepared = self.prepare(control)?;
+        compare::stop_if_cancelled(control)?;
+        self.server.empty_caches(control.cancel)?;
+        let visit = bench.writer.visit(&VisitRow {
+            block_id: None,
+            position: 0,
+            configuration_id: Some(configuration),
+            started_utc: clock::utc(),
+            start_ns: clock::now().0,
+        })?;
+        let mut sampler = Sampler::start(self.server)?;
+        let result = self.play(prepared, visit, bench, control);
+        sampler.store(visit, &mut bench.writer)?;
+        drop(sampler);
+        match &result {
+            Ok(()) => bench.end_visit(visit, "measured", None)?,
+            Err(LabError::Cancelled) => bench.end_visit(visit, "dropped", Some("stopped on request"))?,
+            Err(error) => bench.end_visit(visit, "failed", Some(&error.to_string()))?,
+        }
+        result.map_err(|error| match error {
+            LabError::Server(error) => self.server.explain(error).into(),
+            other => other,
+        })
+    }
+
+    /// Plan, configuration and facts.
+    fn introduce(&self, bench: &mut Bench) -> Result<i64, LabError> {
+        let (options, plan, kind) = (self.options, self.plan, self.server.kind());
+        bench.writer.plan(&json!({
+            "case": options.case.name(), "target": kind.name(), "configuration": options.configuration.name(),
+            "sessions": options.sessions, "seconds": options.seconds, "scale": options.scale, "data_bytes": plan.data.0,
+            "cache_bytes": plan.sizes.cache.0, "redo_bytes": plan.sizes.redo.0, "redo_groups": plan.sizes.redo_groups,
+            "rate": options.rate, "think": format!("{:?}", options.think).to_lowercase(), "parameters": options.parameters,
+            "durability": durability(kind), "command_line": self.server.command_line(),
+        }))?;
+        let fact = |name: &str, value: String| FactRow {
+            layer: "target".into(),
+            object: kind.name().into(),
+            name: name.into(),
+            value: Some(value),
+            unit: String::new(),
+            source: "the server".into(),
+        };
+        let said = self.server.connect("facts")?.rows("select version()")?;
+        let said = said.into_iter().flatten().flatten().next().unwrap_or_default();
+        bench.writer.facts(&[fact("version", said), fact("durability", durability(kind).into())])?;
+        Ok(bench.writer.configuration(&ConfigurationRow {
+            name: format!("{kind} {}, {}", self.server.version(), options.configuration.name()),
+            is_baseline: true,
+            levels: vec![
+                ("target".into(), kind.name().into(), "hard".into()),
+                ("io".into(), options.configuration.mode.to_string(), "easy".into()),
+                ("api".into(), options.configuration.api.to_string(), "easy".into()),
+            ],
+        })?)
+    }
+
+    fn prepare(&self, control: &Control<'_>) -> Result<Prepared, LabError> {
+        let (server, plan) = (&*self.server, self.plan);
+        Ok(match self.options.case {
+            Case::Growth => {
+                growth::prepare(server, plan.data.0)?;
+                Prepared::Nothing
+            }
+            Case::Commit => Prepared::Nothing,
+            Case::OrderEntry => {
+                order_entry::prepare(server, plan.order_entry, control.cancel)?;
+                Prepared::Nothing
+            }
+            Case::Scan => Prepared::Scan(scan::prepare(server, plan.data.0, plan.sizes.cache)?),
+            Case::RandomRead => Prepared::Rows(random_read::prepare(server, plan.data.0)?),
+        })
+    }
+
+    fn play(
+        &mut self,
+        prepared: Prepared,
+        visit: i64,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<(), LabError> {
+        match (self.options.case, prepared) {
+            (Case::Growth, _) => self.growth(visit, bench, control),
+            (Case::Scan, Prepared::Scan(rows)) => {
+                scan::WAYS.into_iter().try_for_each(|way| self.scan(way, rows, visit, bench, control))
+            }
+            (case, prepared) => self.timed(case, &prepared, visit, bench, control),
+        }
+    }
+
+    fn timed(
+        &self,
+        case: Case,
+        prepared: &Prepared,
+        visit: i64,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<(), LabError> {
+        let options = self.options;
+        bench.set_forecast(bench.elapsed_seconds() + options.seconds + 2.0);
+        bench.step(control, &format!("{case}, {} sessions", options.sessions));
+        let watch = bench.watch();
+        let terms = drive::Terms {
+            settle: SETTLE,
+            measure: Nanos::secs(options.seconds),
+            slice: SLICE,
+            pace: options.rate.map_or(Pace::Closed, |rate| Pace::Open { rate }),
+            seed: options.seed.part(8),
+            cancel: control.cancel,
+            watch: &watch,
+        };
+        let connector: Connector = self.server.connector();
+        let mut admin = connector.connect("counters")?;
+        let mut edges: Vec<Moment> = Vec::new();
+        let mut look = |_: &[host::counters::Thread]| {
+            let counted = counters::read(connector.kind(), &mut *admin).unwrap_or_default();
+            edges.push(Moment { machine: host::counters::snapshot(&watch), counted });
+        };
+        let shown = match (case, prepared) {
+            (Case::OrderEntry, _) => order_entry::run(
+                self.server,
+                self.plan.order_entry,
+                options.sessions,
+                options.think,
+                terms,
+                &mut look,
+            ),
+            (Case::RandomRead, Prepared::Rows(rows)) => {
+                random_read::run(self.server, *rows, options.sessions, terms, &mut look)
+            }
+            _ => commit::run(self.server, options.sessions, terms, &mut look),
+        }?;
+        let [before, after] = &edges[..] else { return Err(LabError::Cancelled) };
+        self.store_shown(case, visit, &shown, (before, after), bench)
+    }
+
+    fn store_shown(
+        &self,
+        case: Case,
+        visit: i64,
+        shown: &Shown,
+        (before, after): (&Moment, &Moment),
+        bench: &mut Bench,
+    ) -> Result<(), LabError> {
+        let (classes, metric): (&[&str], &str) = match case {
+            Case::OrderEntry => (&database::order_entry::CLASSES, "tx/min"),
+            Case::RandomRead => (&database::random_read::CLASSES, "reads/s"),
+            _ => (&database::commit::CLASSES, "commits/s"),
+        };
+        let trial = &shown.trial;
+        let rate = if metric == "tx/min" { trial.rate() * 60.0 } else { trial.rate() };
+        let measured = Measured { name: case.name(), trial, rate, metric, sessions: self.options.sessions };
+        let phase = self.phase(visit, &measured, &Delta::between(&before.machine, &after.machine), bench)?;
+        let intervals: Vec<_> = trial.slices.iter().map(|slice| interval_row(case.name(), slice)).collect();
+        bench.writer.intervals(phase, &intervals)?;
+        for (class, trial) in classes.iter().zip(&shown.classes) {
+            bench.writer.histogram(phase, class, &trial.histogram.encode())?;
+            if classes.len() > 1 {
+                let rows: Vec<_> = trial.slices.iter().map(|s| interval_row(class, s)).collect();
+                bench.writer.intervals(phase, &rows)?;
+            }
+        }
+        let grown = counters::since(&before.counted, &after.counted);
+        let rows: Vec<_> = grown
+            .into_iter()
+            .map(|(name, value)| StatisticRow { class: "system".into(), name, value })
+            .collect();
+        bench.writer.of_phase(phase, &rows)?;
+        Ok(())
+    }
+
+    fn growth(&mut self, visit: i64, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
+        let (at, before) = (clock::now(), bench.snapshot());
+        let progress = &mut *control.progress;
+        let elapsed = bench.elapsed_seconds();
+        let rounds = database::growth::ROUNDS;
+        let grown = growth::run(self.server, rounds, control.cancel, &mut |what| {
+            progress.step(what, elapsed, 0.0);
+        })?;
+        let last = grown.rounds.last().map_or(grown.first_bytes, |round| round.segment_bytes);
+        let inserts: Vec<_> = grown.rounds.iter().map(|round| round.insert).collect();
+        let inserting = inserts.iter().fold(Nanos(0), |sum, n| sum + *n);
+        let bytes = last - grown.first_bytes;
+        let trial = Trial::whole(at..clock::now(), &inserts, bytes);
+        crate::run::store_rounds(&grown, bench)?;
+        let rate = bytes as f64 / 1e6 / inserting.as_secs().max(1e-9);
+        let measured = Measured { name: "growth", trial: &trial, rate, metric: "MB/s", sessions: 1 };
+        let phase = self.phase(visit, &measured, &bench.since(&before), bench)?;
+        bench.writer.histogram(phase, "insert", &trial.histogram.encode())?;
+        Ok(())
+    }
+
+    fn scan(
+        &mut self,
+        way: Way,
+        rows: database::scan::Rows,
+        visit: i64,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<(), LabError> {
+        if way == Way::Cached {
+            // The first one warms.
+            scan::run(self.server, way, rows, control.cancel)?;
+        }
+        let (at, before) = (clock::now(), bench.snapshot());
+        let until = at + Nanos::secs(self.options.seconds / scan::WAYS.len() as f64);
+        let mut scans: Vec<database::scan::Scanned> = Vec::new();
+        while scans.len() < SCANS_MIN || clock::now() < until {
+            let pass = scans.len() + 1;
+            bench.step(control, &format!("scan {way}, {pass}"));
+            let scanned = scan::run(self.server, way, rows, control.cancel)?;
+            bench.writer.event(
+                "scan",
+                &json!({ "way": way.to_string(), "pass": pass, "seconds": scanned.elapsed.as_secs(),
+                         "bytes": scanned.bytes, "rows": scanned.rows }),
+            )?;
+            scans.push(scanned);
+        }
+        let bytes: u64 = scans.iter().map(|s| s.bytes).sum();
+        let elapsed = scans.iter().fold(Nanos(0), |sum, s| sum + s.elapsed);
+        let latencies: Vec<_> = scans.iter().map(|scan| scan.elapsed).collect();
+        let trial = Trial::whole(at..clock::now(), &latencies, bytes);
+        let rate = bytes as f64 / 1e6 / elapsed.as_secs().max(1e-9);
+        let name = format!("scan {way}");
+        let measured = Measured { name: &name, trial: &trial, rate, metric: "MB/s", sessions: 1 };
+        let phase = self.phase(visit, &measured, &bench.since(&before), bench)?;
+        bench.writer.histogram(phase, "scan", &trial.histogram.encode())?;
+        Ok(())
+    }
+
+    /// The row of what was measured, with the machine's side and its doubts.
+    fn phase(
+        &self,
+        visit: i64,
+        measured: &Measured<'_>,
+        delta: &Delta,
+        bench: &mut Bench,
+    ) -> Result<i64, LabError> {
+        let Measured { name, trial, rate, metric, sessions } = *measured;
+        let about = json!({ "title": name, "question": self.options.case.question(), "metric": metric,
+                            "higher_is_better": true, "sessions": sessions, "headline": true });
+        let workload = bench.writer.workload(name, &about)?;
+        let steady = (trial.slices.len() >= 4)
+            .then(|| stats::steady::assess(&trial.slice_rates(), 0.1, crate::DELTA).class.to_string());
+        let phase = bench.writer.phase(&PhaseRow {
+            threads: sessions,
+            in_flight: sessions,
+            rate,
+            metric: metric.into(),
+            steady_class: steady,
+            device_ops: delta.device_reads.zip(delta.device_writes).map(|(r, w)| r + w),
+            device_bytes: delta.device_read_bytes.zip(delta.device_write_bytes).map(|(r, w)| r + w),
+            ..trial_row(visit, workload, trial)
+        })?;
+        for check in machine_checks(delta) {
+            bench.writer.check(&check_row("phase", Some(phase), name, &check))?;
+        }
+        Ok(phase)
+    }
+}
+
+/// What a phase says of itself.
+struct Measured<'a> {
+    name: &'a str,
+    trial: &'a Trial,
+    rate: f64,
+    metric: &'a str,
+    sessions: u32,
+}
+
+/// What [`Stay::prepare`] left for the case.
+enum Prepared {
+    Nothing,
+    Scan(database::scan::Rows),
+    Rows(u64),
+}

@@ -1,0 +1,266 @@
+//! Active sessions of a server, seen from outside: one connection, ten looks per second, each row under the one wait vocabulary.
+//!
+//! A server tells what each session waits for now, and nothing of how long: a row stands for the time since the look before, as in
+//! the embedded database's own history. What its words are taken for, and how well that fits, is kept beside
+//! ([`NativeWaitRow`]), so that the picture can say which part of it is exact, approximate or inferred.
+
+use super::{Connection, Kind, Server, ServerError, mariadb, postgres};
+use crate::LabError;
+use record::{AshRow, AshTickRow, NativeWaitRow, Writer};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use units::{Nanos, clock};
+use waits::{Event, Grade, SessionKind, WaitClass};
+
+/// How often sessions are looked at: as often as those of the embedded database.
+const SAMPLE_EVERY: Nanos = Nanos::millis(100);
+
+/// What the sampler's own session is called.
+const PROGRAM: &str = "sampler";
+
+/// A session that is at work, as the server shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its number there.
+    pub session: u32,
+    /// Whose it is.
+    pub kind: SessionKind,
+    /// The name of a client, or of a process of the server.
+    pub program: String,
+    /// What it waits for, in the server's words; none: nothing that the server tells, so on CPU (`CPU*`).
+    pub wait: Option<String>,
+    /// The event that says the same, and how well.
+    pub event: Option<(Event, Grade)>,
+    /// The beginning of its statement.
+    pub statement: Option<String>,
+    /// Who blocks it.
+    pub blocker: Option<u32>,
+}
+
+impl Seen {
+    /// The class of what it waits for; none: on CPU.
+    pub fn class(&self, server: Kind) -> Option<WaitClass> {
+        let wait = self.wait.as_ref()?;
+        Some(match (&self.event, server) {
+            (Some((event, _)), _) => event.class(),
+            (None, Kind::Postgres) => WaitClass::of_postgres(self.kind, wait),
+            (None, Kind::Mariadb) => WaitClass::Other,
+        })
+    }
+}
+
+/// The first two words of a statement, without its values: what it does.
+pub(super) fn statement(sql: &str) -> Option<String> {
+    let head = sql.split(['(', '\n']).next().unwrap_or_default();
+    let words: Vec<&str> = head.split_whitespace().take(2).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Looks at a server while it works.
+pub struct Sampler {
+    kind: Kind,
+    shelf: Arc<Mutex<Shelf>>,
+    stop: mpsc::Sender<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    ticks: Vec<AshTickRow>,
+    rows: Vec<AshRow>,
+    native: BTreeMap<(String, bool), NativeWaitRow>,
+}
+
+impl Sampler {
+    /// Begins to look, with a connection of its own.
+    ///
+    /// # Errors
+    /// The server refuses the connection.
+    pub fn start(server: &Server) -> Result<Self, LabError> {
+        let kind = server.kind();
+        let connector = server.connector();
+        let mut connection = Some(server.connect(PROGRAM)?);
+        let shelf = Arc::new(Mutex::new(Shelf::default()));
+        let (stop, stopped) = mpsc::channel();
+        let filled = shelf.clone();
+        let look = move || {
+            let (mut last, mut due) = (clock::now(), clock::now() + SAMPLE_EVERY);
+            loop {
+                let now = clock::now();
+                let pause = if due > now { due - now } else { Nanos(0) };
+                if !matches!(stopped.recv_timeout(pause.duration()), Err(RecvTimeoutError::Timeout)) {
+                    return;
+                }
+                let began = clock::now();
+                // While it is stopped and started again nobody works; a server that is gone is told by those who did.
+                connection = connection.or_else(|| connector.connect(PROGRAM).ok());
+                let Some(seen) = connection.as_mut().and_then(|c| look(kind, &mut **c).ok()) else {
+                    connection = None;
+                    due = clock::now() + SAMPLE_EVERY;
+                    continue;
+                };
+                let ended = clock::now();
+                let mut shelf = filled.lock().unwrap_or_else(PoisonError::into_inner);
+                shelf.add(kind, &seen, Look { planned: due, began, ended, weight: began - last });
+                last = began;
+                due = (due + SAMPLE_EVERY).max(ended);
+            }
+        };
+        let thread = std::thread::Builder::new().name("sampler".into()).spawn(look).ok();
+        Ok(Self { kind, shelf, stop, thread })
+    }
+
+    /// Writes what was seen since the last call, as rows of `visit`.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn store(&mut self, visit: i64, writer: &mut Writer) -> Result<(), LabError> {
+        let shelf = std::mem::take(&mut *self.shelf.lock().unwrap_or_else(PoisonError::into_inner));
+        writer.of_visit(visit, &shelf.ticks)?;
+        writer.of_visit(visit, &shelf.rows)?;
+        writer.of_visit(visit, &shelf.native.into_values().collect::<Vec<_>>())?;
+        Ok(())
+    }
+
+    /// Whose sessions they are.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        let _ = self.stop.send(());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Everybody who works or waits now; whoever is idle is left out.
+///
+/// # Errors
+/// What the server says.
+pub fn look(kind: Kind, connection: &mut dyn Connection) -> Result<Vec<Seen>, ServerError> {
+    let seen = match kind {
+        Kind::Postgres => postgres::sessions::look(connection)?,
+        Kind::Mariadb => mariadb::sessions::look(connection)?,
+    };
+    Ok(seen.into_iter().filter(|seen| seen.class(kind) != Some(WaitClass::Idle)).collect())
+}
+
+/// When a look was.
+struct Look {
+    planned: Nanos,
+    began: Nanos,
+    ended: Nanos,
+    weight: Nanos,
+}
+
+impl Shelf {
+    fn add(&mut self, kind: Kind, seen: &[Seen], look: Look) {
+        self.ticks.push(AshTickRow {
+            t_ns: look.began.0,
+            planned_ns: look.planned.0,
+            cost_ns: (look.ended - look.began).0,
+            active: seen.len() as u32,
+        });
+        for seen in seen {
+            let class = seen.class(kind);
+            let event = seen.event.map(|(event, _)| event.name().to_owned()).or_else(|| seen.wait.clone());
+            self.rows.push(AshRow {
+                t_ns: look.began.0,
+                weight_ns: look.weight.0,
+                session: seen.session,
+                foreground: seen.kind == SessionKind::Foreground,
+                program: seen.program.clone(),
+                event,
+                wait_class: class.map_or("CPU", WaitClass::name).to_owned(),
+                p1: 0,
+                p2: 0,
+                p3: 0,
+                file_no: 0,
+                block_no: 0,
+                statement: seen.statement.clone(),
+                blocking_session: seen.blocker,
+            });
+            self.add_native(seen, class, look.weight);
+        }
+    }
+
+    fn add_native(&mut self, seen: &Seen, class: Option<WaitClass>, weight: Nanos) {
+        let (wait, foreground) =
+            (seen.wait.clone().unwrap_or_default(), seen.kind == SessionKind::Foreground);
+        let row = self.native.entry((wait.clone(), foreground)).or_insert_with(|| {
+            let grade = match (&seen.wait, seen.event) {
+                // What no wait accounts for: mostly a processor, or waits that the server does not tell.
+                (None, _) => Grade::Approximate,
+                (Some(_), Some((_, grade))) => grade,
+                (Some(_), None) => Grade::None,
+            };
+            NativeWaitRow {
+                foreground,
+                wait,
+                event: seen.event.map(|(event, _)| event.name().to_owned()),
+                wait_class: class.map_or("CPU", WaitClass::name).to_owned(),
+                grade: grade.name().to_owned(),
+                samples: 0,
+                time_ns: 0,
+            }
+        });
+        row.samples += 1;
+        row.time_ns += weight.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(wait: Option<&str>, kind: SessionKind) -> Seen {
+        Seen {
+            session: 1,
+            kind,
+            program: "test".into(),
+            wait: wait.map(str::to_owned),
+            event: wait.and_then(|wait| Event::from_postgres(kind, wait)),
+            statement: None,
+            blocker: None,
+        }
+    }
+
+    #[test]
+    fn rows_carry_the_event_and_its_grade() {
+        let mut shelf = Shelf::default();
+        let all = [
+            seen(Some("LWLock:WALWrite"), SessionKind::Foreground),
+            seen(Some("IO:WALSync"), SessionKind::Foreground),
+            seen(Some("IO:WALSync"), SessionKind::Foreground),
+            seen(None, SessionKind::Foreground),
+        ];
+        let weight = Nanos::millis(100);
+        shelf.add(Kind::Postgres, &all, Look { planned: Nanos(5), began: Nanos(6), ended: Nanos(9), weight });
+        assert_eq!((shelf.ticks[0].active, shelf.ticks[0].cost_ns), (4, 3));
+        let events: Vec<_> = shelf.rows.iter().map(|row| row.event.as_deref().unwrap_or("CPU")).collect();
+        assert_eq!(events, ["log file sync", "log file sync", "log file sync", "CPU"]);
+        let native: Vec<_> =
+            shelf.native.values().map(|n| (n.wait.as_str(), n.samples, n.grade.as_str())).collect();
+        assert_eq!(
+            native,
+            [("", 1, "approximate"), ("IO:WALSync", 2, "approximate"), ("LWLock:WALWrite", 1, "approximate")]
+        );
+    }
+
+    #[test]
+    fn statements_are_told_without_their_values() {
+        for (sql, words) in [
+            ("insert into commit_3 values ($1, $2)", Some("insert into")),
+            ("call new_order($1, $2)", Some("call new_order")),
+            ("", None),
+        ] {
+            assert_eq!(statement(sql).as_deref(), words);
+        }
+    }
+}
