@@ -35,7 +35,7 @@ impl Health {
     }
 
     /// Stops the instance on request: nobody waits for anything or writes anything new from here on.
-    pub(super) fn abort(&self) {
+    pub(crate) fn abort(&self) {
         self.stop("shutdown abort");
     }
 

@@ -31,6 +31,11 @@ pub enum AlterSystem {
 }
 
 impl Session {
+    /// `SHUTDOWN ABORT`: the instance stops at once, for everybody. Nothing is rolled back; the next open recovers.
+    pub fn shutdown_abort(&self) {
+        self.core.health.abort();
+    }
+
     /// Does it. The result says when a parameter counts; anything else counts now.
     ///
     /// # Errors

@@ -219,6 +219,7 @@ impl<'v> EmbeddedStay<'v> {
 
     /// Ends it after an error; what is not written yet is left to recovery, or goes with the database.
     pub(super) fn abandon(self) {
+        self.session.shutdown_abort();
         drop(self.session);
         // The error that led here is the one to tell.
         let _ = self.instance.shutdown(Shutdown::Abort);

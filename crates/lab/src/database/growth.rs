@@ -1,10 +1,10 @@
 //! Case `growth`, as the article's script has it: a table doubles itself again and again; between the rounds it is
 //! counted, once cold and four times warm.
 
-use super::{inconsistent, segment_bytes, source};
+use super::{inconsistent, segment_bytes, source, stop_if};
 use crate::LabError;
 use engine::{AlterSystem, Session};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use units::{Nanos, Seed, clock};
 
 /// Rounds of the script.
@@ -75,9 +75,7 @@ pub fn run(
     growth.create = clock::now() - began;
     growth.first_bytes = segment_bytes(session, &table)?;
     for number in 1..=rounds {
-        if cancel.load(Ordering::Relaxed) {
-            return Err(LabError::Cancelled);
-        }
+        stop_if(cancel, session)?;
         begin_round(&format!("round {number}: INSERT INTO T SELECT * FROM T, then count"));
         let round = round(session, number, &mut rows, cancel)?;
         growth.rounds.push(round);
@@ -103,9 +101,7 @@ fn round(session: &mut Session, number: u32, rows: &mut u64, cancel: &AtomicBool
     session.alter_system(&AlterSystem::FlushBufferCache)?;
     let mut counts = Vec::new();
     for _ in 0..COUNTS {
-        if cancel.load(Ordering::Relaxed) {
-            return Err(LabError::Cancelled);
-        }
+        stop_if(cancel, session)?;
         let began = clock::now();
         let counted = session.count(&table)?;
         counts.push(clock::now() - began);

@@ -158,10 +158,17 @@ fn until<'a>(cancel: &'a AtomicBool, rows: impl Iterator<Item = Row> + 'a) -> im
     rows.take_while(|_| !cancel.load(Ordering::Relaxed))
 }
 
+/// After Ctrl-C the database is on its way out, so what `session` has open is not rolled back: that may take as long as it took to
+/// do it.
+///
 /// # Errors
 /// [`LabError::Cancelled`] after Ctrl-C.
-fn stop_if(cancel: &AtomicBool) -> Result<(), LabError> {
-    if cancel.load(Ordering::Relaxed) { Err(LabError::Cancelled) } else { Ok(()) }
+fn stop_if(cancel: &AtomicBool, session: &Session) -> Result<(), LabError> {
+    if cancel.load(Ordering::Relaxed) {
+        session.shutdown_abort();
+        return Err(LabError::Cancelled);
+    }
+    Ok(())
 }
 
 /// `SELECT bytes FROM dba_segments`.

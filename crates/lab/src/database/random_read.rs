@@ -64,7 +64,7 @@ pub fn prepare(
         vec![Value::Integer(id as i64), Value::Blob(filler)]
     });
     session.insert_many(&table, &mut until(cancel, rows))?;
-    stop_if(cancel)?;
+    stop_if(cancel, session)?;
     session.commit()?;
     Ok(())
 }

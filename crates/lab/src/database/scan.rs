@@ -1,11 +1,11 @@
 //! Case `scan`: a table by direct path reads and by scattered reads into the cache, and another one, which the cache holds
 //! whole, from the cache.
 
-use super::{inconsistent, segment_bytes, set, source};
+use super::{inconsistent, segment_bytes, set, source, stop_if};
 use crate::LabError;
 use engine::{AlterSystem, Session};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos, Seed, clock};
 
 /// How a full scan gets its blocks.
@@ -119,9 +119,7 @@ pub fn warm(session: &mut Session, way: Way, rows: Rows, cancel: &AtomicBool) ->
 /// # Errors
 /// What the engine says; a count that is not that of `rows`; [`LabError::Cancelled`].
 pub fn run(session: &mut Session, way: Way, rows: Rows, cancel: &AtomicBool) -> Result<Scanned, LabError> {
-    if cancel.load(Ordering::Relaxed) {
-        return Err(LabError::Cancelled);
-    }
+    stop_if(cancel, session)?;
     let expected = rows.of_way(way);
     let table = session.table(way.table())?;
     let direct = if way == Way::DirectPath { "always" } else { "never" };

@@ -68,7 +68,7 @@ pub fn create(
 ) -> Result<(), LabError> {
     let table = session.create_table(&definition(name))?;
     session.insert_many(&table, &mut until(cancel, rows(count, seed)))?;
-    stop_if(cancel)?;
+    stop_if(cancel, session)?;
     session.commit()?;
     Ok(())
 }

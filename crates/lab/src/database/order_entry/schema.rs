@@ -209,7 +209,7 @@ pub fn prepare(session: &mut Session, scale: Scale, seed: Seed, cancel: &AtomicB
     let mut rng = Rng::new(seed);
     let item = session.table("ITEM")?;
     session.insert_many(&item, &mut until(cancel, (1..=scale.items).map(|id| item_row(id, &mut rng))))?;
-    stop_if(cancel)?;
+    stop_if(cancel, session)?;
     session.commit()?;
     for warehouse in 1..=scale.warehouses {
         fill(session, scale, warehouse, &mut rng, cancel)?;
@@ -224,7 +224,7 @@ pub fn prepare(session: &mut Session, scale: Scale, seed: Seed, cancel: &AtomicB
     };
     for (name, columns, keys) in TABLES.iter().filter(|(_, _, keys)| *keys > 0) {
         let columns = columns[..*keys].iter().map(|(name, _)| (*name).to_owned()).collect();
-        stop_if(cancel)?;
+        stop_if(cancel, session)?;
         session.create_index(&index(&format!("{name}_PK"), name, columns, true))?;
     }
     for (name, table, columns) in [BY_NAME, BY_CUSTOMER] {
@@ -246,7 +246,7 @@ fn fill(
     let mut put = |table: &str, rows: &mut dyn Iterator<Item = Row>| -> Result<(), LabError> {
         let table = session.table(table)?;
         session.insert_many(&table, &mut until(cancel, rows))?;
-        stop_if(cancel)
+        stop_if(cancel, session)
     };
     let ytd = 30_000_000;
     let row = vec![int(warehouse), text(rng, 10), text(rng, 60), int(rng.below(2_001) as i64), int(ytd)];
