@@ -84,9 +84,10 @@ fn rates(disk: &LoopDevice, prefix: &[String], words: &[&str]) -> (f64, f64) {
     (seen.r_s, seen.w_s)
 }
 
-/// What a limit promises is that nothing goes beyond it; how near four readers come to it, the machine has a say in.
+/// What a limit promises is that nothing goes beyond it, but for one portion of 100 ms at the edges of three seconds; how near four
+/// readers come to it, the machine has a say in.
 fn within_the_limit(rate: f64, limit: f64) {
-    assert!(rate > 0.0 && rate / limit < 1.02, "{rate} a second under a limit of {limit}");
+    assert!(rate > 0.0 && rate / limit < 1.05, "{rate} a second under a limit of {limit}");
 }
 
 /// Lines of control groups of version 1 that limit the device, of any kind.

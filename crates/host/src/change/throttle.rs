@@ -198,9 +198,26 @@ fn unified_parent(journal: &mut Journal, group: &Group) -> Result<PathBuf, HostE
     let on = files::text(&control).is_some_and(|t| t.split_whitespace().any(|c| c == "io"));
     if !on {
         journal.will(Undo::DisableController { path: control.clone(), controller: "io".into() })?;
-        files::write_setting(&control, "+io")?;
+        files::write_setting(&control, "+io").map_err(|error| own_processes(error, &top))?;
     }
     Ok(top)
+}
+
+/// The top of a container is no real top: with processes in it, the kernel refuses to give its children a controller.
+fn own_processes(error: HostError, top: &Path) -> HostError {
+    const EBUSY: i32 = 16;
+    match error {
+        HostError::File { errno: EBUSY, .. } => HostError::Unsupported {
+            what: "throttling".into(),
+            why: format!(
+                "{} has processes of its own, and no group below it may have limits then",
+                top.display()
+            ),
+            instead: "run on the machine itself, or start the container with --privileged --cgroupns=host"
+                .into(),
+        },
+        other => other,
+    }
 }
 
 fn write_limits(group: &Path, number: (u32, u32), limits: Limits) -> Result<(), HostError> {
@@ -261,6 +278,17 @@ mod tests {
         std::fs::write(&control, "").unwrap();
         unified_parent(&mut journal, &group).unwrap();
         assert_eq!((files::text(&control).as_deref(), lines(&journal)), (Some("+io"), 2));
+    }
+
+    #[test]
+    fn a_top_with_processes_of_its_own_is_explained() {
+        let path = PathBuf::from("/sys/fs/cgroup/cgroup.subtree_control");
+        let seen = |errno| {
+            let error = HostError::File { act: "write", path: path.clone(), errno };
+            own_processes(error, Path::new("/sys/fs/cgroup")).to_string()
+        };
+        assert!(seen(16).contains("/sys/fs/cgroup has processes of its own"), "{}", seen(16));
+        assert!(seen(30).contains("read-only"), "{}", seen(30));
     }
 
     #[test]

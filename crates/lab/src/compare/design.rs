@@ -119,6 +119,14 @@ impl Design {
                 }),
             }
         }
+        if design.candidates.len() < asked {
+            // A factor of which one level is left varies no longer, and what would have been made anew for it may stand.
+            let all = &design.candidates;
+            let varies = |factor: &Factor| {
+                all.windows(2).any(|pair| pair[0].setup.level(*factor) != pair[1].setup.level(*factor))
+            };
+            design.varied.retain(varies);
+        }
         design.left_out = left_out;
         design.workloads.retain(|w| design.candidates.iter().all(|c| w.runs_on(c.setup.target)));
         if let Some(name) = &options.baseline {
