@@ -72,22 +72,24 @@ fn rates(disk: &LoopDevice, prefix: &[String], words: &[&str]) -> (f64, f64) {
     let mut workers: Vec<_> = (0..4).map(start).collect();
     clock::sleep(Nanos::millis(500));
     let watch = host::counters::Watch { disks: vec![disk.name.clone()], flushes: Vec::new() };
+    // Outside of both looks: a busy machine may stop us between a look at the clock and one at the counters.
+    let began = clock::now();
     let old = host::counters::snapshot(&watch);
     clock::sleep(Nanos::millis(3_000));
     let new = host::counters::snapshot(&watch);
+    let seconds = (clock::now() - began).as_secs();
     for worker in &mut workers {
         worker.kill().unwrap();
         worker.wait().unwrap();
     }
-    let seen =
-        host::counters::rates(&old.disks[&disk.name], &new.disks[&disk.name], (new.t - old.t).as_secs());
+    let seen = host::counters::rates(&old.disks[&disk.name], &new.disks[&disk.name], seconds);
     (seen.r_s, seen.w_s)
 }
 
-/// What a limit promises is that nothing goes beyond it, but for one portion of 100 ms at the edges of three seconds; how near four
-/// readers come to it, the machine has a say in.
+/// What a limit promises is that nothing goes beyond it, but for portions of 100 ms that come late, at both edges of three seconds; how
+/// near four readers come to it, the machine has a say in.
 fn within_the_limit(rate: f64, limit: f64) {
-    assert!(rate > 0.0 && rate / limit < 1.05, "{rate} a second under a limit of {limit}");
+    assert!(rate > 0.0 && rate / limit < 1.1, "{rate} a second under a limit of {limit}");
 }
 
 /// Lines of control groups of version 1 that limit the device, of any kind.
