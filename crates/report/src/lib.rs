@@ -131,6 +131,14 @@ pub const COLUMNS: &[&str] = &[
     "moved",
     "share of the gain",
     "device",
+    "reads/s",
+    "writes/s",
+    "MB/s read",
+    "MB/s written",
+    "busy",
+    "users' sessions wait for",
+    "variation",
+    "over time",
 ];
 
 /// The report for a terminal of `width` columns (80 is enough; below 60 is taken as 60), with ANSI colours when `color`.

@@ -71,7 +71,11 @@ fn the_one_move_that_pays_is_named_with_its_share_and_its_reason() {
     let best = comparison.placements[0].moves.iter().find(|m| m.classes == ["redo"]).expect("redo");
     let share = best.share.expect("share");
     assert!(share.low > 0.8 && share.high < 0.9, "{share:?}");
-    assert!(!best.devices.is_empty() && best.devices[0].megabytes > 0.0);
+    let cell = &comparison.workloads[0].cells[best.configuration];
+    let names: Vec<&str> = cell.used_devices().iter().map(|d| d.name.as_str()).collect();
+    assert_eq!(names, ["slow (throttled:hdd-7200)", "fast (/ssd)"]);
+    assert!(more.contains("The slow device counted"), "{more}");
+    assert!(more.contains("the fast one takes"), "{more}");
 }
 
 #[test]

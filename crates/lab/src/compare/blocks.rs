@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use super::conclude::{VARIATION_METRIC, store, store_variation};
+use super::devices::Devices;
 use super::proof::Proof as Evidence;
 use super::stay::Stay;
 use super::{Comparison, ground, plan, stop_if_cancelled};
@@ -162,18 +163,22 @@ impl Comparison<'_> {
                 &json!({ "visit": visit.id, "configuration": self.name(visit.index), "what": proof.what, "value": proof.value }),
             )?;
         }
+        let devices = Devices::of(stage.as_deref(), self.setup(visit.index), visit.id, bench)?;
+        stay.watch(devices.watch());
         let ids = rows.workloads.iter().zip(&rows.variations);
         for (&workload, (&workload_id, &variation_id)) in self.design.workloads.iter().zip(ids) {
             bench.step(control, &self.telling(visit, workload.about().title));
             let seed = visit.seed.part(workload as u64);
             ground::prepare(workload, seed, stay, stage.as_deref_mut(), self.setup(visit.index), bench)?;
             self.prove(visit.index, stage.as_deref())?;
-            let before = bench.snapshot();
+            let (before, below) = (bench.snapshot(), devices.snapshot());
             let trial = stay.run(workload, seed)?;
+            let below = (&below, &devices.snapshot());
             stop_if_cancelled(control)?;
             let observed = Observed { delta: bench.since(&before), trial };
             let phase = store(bench, visit.id, workload_id, workload, self.setup(visit.index), &observed)?;
             stay.store(phase, &mut bench.writer)?;
+            devices.store(phase, stay, below, bench)?;
             if let Some(id) = variation_id {
                 store_variation(bench, visit.id, id, workload, self.setup(visit.index), &observed.trial)?;
             }

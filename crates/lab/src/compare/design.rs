@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::case::Case;
+use super::plan::Phases;
 use super::visit::Workload;
 use crate::LabError;
 use crate::factor::{Cost, Factor, FileClass, Setup, Vary, cost, nearest};
@@ -9,7 +10,7 @@ use crate::stage;
 use io::Api;
 use record::json::{Value, json};
 use std::fmt;
-use units::Bytes;
+use units::{Bytes, Nanos};
 
 /// Most configurations in one comparison: more would need a day, or say nothing.
 const CONFIGURATIONS_MAX: usize = 64;
@@ -184,6 +185,15 @@ impl Design {
     /// Whether each visit makes its stage anew.
     pub fn fresh(&self) -> bool {
         cost(&self.varied) == Some(Cost::Hard)
+    }
+
+    /// Windows that are not made shorter, before a pilot has measured. What a cap lets through comes in portions, one each 100 ms:
+    /// a window holds many of them.
+    pub fn least(&self) -> Phases {
+        const CAPPED: Nanos = Nanos::millis(2_000);
+        let capped = self.candidates.iter().any(|candidate| candidate.setup.capped());
+        let window = if capped { CAPPED } else { Nanos(0) };
+        Phases::all(window.max(self.case.window_min()))
     }
 
     /// The sessions of all configurations when they agree.

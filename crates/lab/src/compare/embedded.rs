@@ -1,5 +1,6 @@
 //! The workloads of a comparison, done by sessions of the embedded database.
 
+use super::plan::Phases;
 use super::stay::Terms;
 use super::visit::Workload;
 use crate::LabError;
@@ -11,7 +12,7 @@ use crate::database::{Database, Places, Sizes, commit, inconsistent, scan, segme
 use crate::factor::Setup;
 use crate::workload::Trial;
 use engine::{AlterSystem, Instance, Session, Shutdown};
-use host::counters::{Thread, Watch};
+use host::counters::{Snapshot, Thread, Watch};
 use io::{Access, File};
 use record::Writer;
 use std::path::PathBuf;
@@ -26,6 +27,10 @@ const CACHE_SHARE: u64 = 32;
 const HOT_CACHES: u64 = 4;
 /// Rounds of counting in `growth-scan-warm`.
 const WARM_COUNTS: u32 = 4;
+/// What the transactions of `mixed` work on.
+const ORDERS: Scale = Scale::small(2);
+/// Transactions that bring it into a cache that holds it, before it is measured.
+const WARMING: Nanos = Nanos::millis(1_000);
 /// The table that grows.
 const GROWING: &str = "T";
 
@@ -83,7 +88,7 @@ impl Embedded {
             random_read::prepare(&mut session, data.0 / setup.block.0, setup.block, seed, cancel)?;
         }
         if workloads.contains(&Workload::Mixed) {
-            order_entry::prepare(&mut session, Scale::small(2), seed, cancel)?;
+            order_entry::prepare(&mut session, ORDERS, seed, cancel)?;
         }
         let cache = Self::sizes(data, setup).cache;
         let scanned = wanted(Workload::scans)
@@ -114,6 +119,7 @@ impl Embedded {
             grown: 0,
             before: None,
             interval: None,
+            watch: Watch::default(),
         })
     }
 }
@@ -131,13 +137,20 @@ pub struct EmbeddedStay<'v> {
     before: Option<Moment>,
     /// What was counted during the last workload: over its window, or over all of it where it has none.
     interval: Option<Interval>,
+    /// The devices below, read with everything else.
+    watch: Watch,
 }
 
-impl<'v> EmbeddedStay<'v> {
+impl EmbeddedStay<'_> {
     /// Brings about what the workload begins with: caches emptied where it is cold, the growing table made anew.
     pub(super) fn prepare(&mut self, workload: Workload, seed: Seed) -> Result<(), LabError> {
         match workload {
-            Workload::ReadColdOne | Workload::ReadCold | Workload::Mixed => self.empty_caches()?,
+            Workload::ReadColdOne | Workload::ReadCold => self.empty_caches()?,
+            Workload::Mixed if self.holds_orders() => {
+                let terms = self.playing(WARMING, seed);
+                order_entry::run(&self.instance, self.terms.sessions, Think::None, false, terms)?;
+            }
+            Workload::Mixed => self.empty_caches()?,
             Workload::ReadCached => {
                 self.empty_caches()?;
                 // Read once: a page cache then holds it, the database's own cache cannot.
@@ -162,9 +175,8 @@ impl<'v> EmbeddedStay<'v> {
             }
             Workload::GrowthScanWarm | Workload::Writers => {}
         }
-        let _ = seed;
         self.session.alter_system(&AlterSystem::Checkpoint)?;
-        self.before = Some(Moment::of(&self.instance, &[Thread::this()], &Watch::default()));
+        self.before = Some(Moment::of(&self.instance, &[Thread::this()], &self.watch));
         Ok(())
     }
 
@@ -196,13 +208,28 @@ impl<'v> EmbeddedStay<'v> {
         };
         // Requests before and after the window count too: so do the device's counters that they are held against.
         let before = self.before.take().expect("a workload is prepared before it runs");
-        let whole = before.until_now(&self.instance, &[Thread::this()], &Watch::default());
+        let whole = before.until_now(&self.instance, &[Thread::this()], &self.watch);
         let files = whole.files();
         self.interval.get_or_insert(whole);
         (trial.requests, trial.request_bytes) =
             if reads { (files.reads, files.read_bytes) } else { (files.writes, files.write_bytes) };
         trial.flags = self.flags()?;
         Ok(trial)
+    }
+
+    /// How long its workloads are measured.
+    pub(super) fn phases(&mut self) -> &mut Phases {
+        &mut self.terms.phases
+    }
+
+    /// Names the devices that are read at the edges of each window.
+    pub(super) fn watch(&mut self, watch: Watch) {
+        self.watch = watch;
+    }
+
+    /// The machine at the edges of the last run's window.
+    pub(super) fn machine(&self) -> Option<(&Snapshot, &Snapshot)> {
+        self.interval.as_ref().map(Interval::snapshots)
     }
 
     /// Writes waits, statistics and files of the last run.
@@ -228,6 +255,12 @@ impl<'v> EmbeddedStay<'v> {
     fn hot_rows(&self) -> Result<u64, LabError> {
         let frames = self.instance.core.cache.frame_count() as u64;
         Ok((frames * HOT_CACHES).min(rows(&self.rows)?.count() / 2).max(1))
+    }
+
+    /// Whether the cache holds all that `mixed` works on, as that of a database does that has been open for a while.
+    fn holds_orders(&self) -> bool {
+        let frames = self.instance.core.cache.frame_count() as u64;
+        frames * u64::from(self.terms.block_bytes) >= 2 * ORDERS.bytes()
     }
 
     /// Nothing of the data is in the database's cache or the page cache afterwards.
@@ -260,8 +293,7 @@ impl<'v> EmbeddedStay<'v> {
         }
     }
 
-    fn playing(&self, measure: Nanos, seed: Seed) -> drive::Terms<'v> {
-        const NOTHING: &Watch = &Watch { disks: Vec::new(), flushes: Vec::new() };
+    fn playing(&self, measure: Nanos, seed: Seed) -> drive::Terms<'_> {
         drive::Terms {
             settle: self.terms.phases.settle,
             measure,
@@ -269,8 +301,7 @@ impl<'v> EmbeddedStay<'v> {
             pace: Pace::Closed,
             seed,
             cancel: self.terms.cancel,
-            // The bench reads them around the whole trial.
-            watch: NOTHING,
+            watch: &self.watch,
         }
     }
 

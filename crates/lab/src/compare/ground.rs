@@ -8,7 +8,7 @@ use crate::LabError;
 use crate::bench::Bench;
 use crate::control::Control;
 use crate::database::{Places, Sizes};
-use crate::factor::{Setup, Storage};
+use crate::factor::Setup;
 use crate::stage::Stage;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -213,12 +213,6 @@ impl Scene<'_> {
     }
 }
 
-/// Whether `setup` caps a device.
-fn capped(setup: &Setup) -> bool {
-    let place = |storage: &Storage| matches!(storage, Storage::Throttled { .. });
-    setup.throttle.is_some() || setup.place.values().any(place)
-}
-
 /// Brings about what `workload` begins with. Nobody waits for a capped device meanwhile: it is not measured.
 ///
 /// # Errors
@@ -231,7 +225,7 @@ pub fn prepare(
     setup: &Setup,
     bench: &mut Bench,
 ) -> Result<(), LabError> {
-    match stage.filter(|_| capped(setup)) {
+    match stage.filter(|_| setup.capped()) {
         None => stay.prepare(workload, seed),
         Some(stage) => {
             stage.relax(bench)?;

@@ -10,6 +10,7 @@ pub mod case;
 mod conclude;
 pub mod configuration;
 pub mod design;
+mod devices;
 mod embedded;
 pub mod experiment;
 mod ground;
@@ -194,16 +195,8 @@ impl<'o> Comparison<'o> {
             let needs_stage = design.candidates.iter().any(|c| stage::is_needed(&c.setup));
             Ground::standing(&contents, setup, needs_stage, bench, control)?
         };
-        Ok(Self {
-            options,
-            design,
-            ground,
-            plan: Plan::pilot(),
-            size,
-            minutes,
-            forecast: 0.0,
-            log_block_bytes,
-        })
+        let plan = Plan::pilot(&design.least());
+        Ok(Self { options, design, ground, plan, size, minutes, forecast: 0.0, log_block_bytes })
     }
 
     /// Pilot, plan, measuring; then the field is cleared, however it went. The result is what was foreseen after the pilot, seconds.

@@ -4,7 +4,7 @@
 //! what that took follow the plan, its forecast, and the difference that it will be able to see.
 
 use super::noise::{Noise, Prospect};
-use super::plan::{Plan, Price};
+use super::plan::{PORTION, Phases, Plan, Price};
 use super::stay::Stay;
 use super::visit::Workload;
 use super::{Comparison, ground, stop_if_cancelled};
@@ -20,18 +20,50 @@ const NOISE_TRIALS: u64 = 4;
 /// Share of the data file's blocks that one phase of cold reads may use up, judged by the fastest pilot.
 const UNREAD_SHARE_MAX: f64 = 0.6;
 
+/// A window in which less was completed is too short to know a rate from: the pilot tries again with a longer one …
+const PILOT_OPS_MIN: u64 = 12;
+/// … so many times as long …
+const LONGER: u64 = 4;
+/// … up to this.
+const PILOT_WINDOW_MAX: Nanos = Nanos::millis(8_000);
+/// Operations that the slowest configuration shall complete in a window of the plan, so that every visit yields a value …
+const OPS_MIN: f64 = 40.0;
+/// … for which no window is made longer than this.
+const WINDOW_MAX: Nanos = Nanos::millis(20_000);
+
 /// What the pilot learnt.
 #[derive(Default)]
 struct Learnt {
-    /// Seconds of all visits, one for each configuration.
+    /// Seconds of all visits, one for each configuration, without windows that were tried in vain.
     visits_seconds: f64,
     /// Seconds of these in which something was measured, or grew.
     measured_seconds: f64,
     grown_seconds: f64,
     /// Fastest cold reads, blocks per second.
     read_cold: f64,
-    /// Trials of the baseline, by workload.
-    noise: Vec<(Workload, Noise)>,
+    /// Rate of the slowest configuration, by workload.
+    slowest: Vec<(Workload, f64)>,
+    /// Trials of the baseline, by workload, with their windows.
+    noise: Vec<(Workload, Option<Nanos>, Noise)>,
+}
+
+impl Learnt {
+    fn rate(&mut self, workload: Workload, rate: f64) {
+        match self.slowest.iter_mut().find(|(known, _)| *known == workload) {
+            Some((_, slowest)) => *slowest = slowest.min(rate),
+            None => self.slowest.push((workload, rate)),
+        }
+    }
+
+    /// Windows in which the slowest configuration completes enough, none shorter than in `least`.
+    fn windows(&self, least: Phases) -> Phases {
+        let mut windows = Phases::all(Nanos(0));
+        for (workload, rate) in self.slowest.iter().filter(|(workload, _)| !workload.bulk()) {
+            let portions = (OPS_MIN / rate.max(1e-3) / PORTION.as_secs()).ceil();
+            windows.set(*workload, Nanos(PORTION.0 * portions as u64).min(WINDOW_MAX));
+        }
+        windows.at_least(&least)
+    }
 }
 
 impl Comparison<'_> {
@@ -56,8 +88,9 @@ impl Comparison<'_> {
                 beside += clock::now() - from;
                 Ok((visited, noise))
             })?;
-            learnt.visits_seconds += (clock::now() - began - beside).as_secs();
-            learnt.measured_seconds += self.plan.phases.seconds(&self.design.workloads);
+            learnt.visits_seconds += (clock::now() - began - beside).as_secs() - visited.vain_seconds;
+            learnt.measured_seconds += visited.measured_seconds;
+            visited.rates.iter().for_each(|(workload, rate)| learnt.rate(*workload, *rate));
             learnt.grown_seconds += visited.grown_seconds;
             learnt.read_cold = learnt.read_cold.max(visited.read_cold);
             if index == 0 {
@@ -79,10 +112,22 @@ impl Comparison<'_> {
         let mut visited = Visited::default();
         let seed = pilot_seed(index);
         for &workload in &self.design.workloads {
-            let began = clock::now();
-            ground::prepare(workload, seed, stay, stage.as_deref_mut(), self.setup(index), bench)?;
-            let trial = stay.run(workload, seed)?;
-            stop_if_cancelled(control)?;
+            let mut began = clock::now();
+            let trial = loop {
+                ground::prepare(workload, seed, stay, stage.as_deref_mut(), self.setup(index), bench)?;
+                let trial = stay.run(workload, seed)?;
+                stop_if_cancelled(control)?;
+                let Some(window) = stay.phases().of(workload) else { break trial };
+                if trial.ops >= PILOT_OPS_MIN || window >= PILOT_WINDOW_MAX {
+                    visited.measured_seconds += window.as_secs();
+                    // Nothing at all: less than one in the longest window.
+                    visited.rates.push((workload, trial.rate().max(0.5 / window.as_secs())));
+                    break trial;
+                }
+                stay.phases().set(workload, Nanos(window.0 * LONGER).min(PILOT_WINDOW_MAX));
+                visited.vain_seconds += (clock::now() - began).as_secs();
+                began = clock::now();
+            };
             match workload {
                 Workload::GrowthWrite | Workload::GrowthScanCold | Workload::GrowthScanWarm => {
                     visited.grown_seconds += (clock::now() - began).as_secs();
@@ -101,7 +146,7 @@ impl Comparison<'_> {
         mut stage: Option<&mut Stage>,
         bench: &mut Bench,
         control: &Control<'_>,
-    ) -> Result<Vec<(Workload, Noise)>, LabError> {
+    ) -> Result<Vec<(Workload, Option<Nanos>, Noise)>, LabError> {
         const WORKLOADS_MAX: usize = 2;
         let asked = [
             Workload::ReadCold,
@@ -112,9 +157,11 @@ impl Comparison<'_> {
             Workload::Writers,
         ];
         let asked = asked.into_iter().filter(|w| self.design.workloads.contains(w)).take(WORKLOADS_MAX);
-        let mut noise: Vec<(Workload, Noise)> = asked.map(|w| (w, Noise::default())).collect();
+        // In windows in which the first visit completed something.
+        let phases = *stay.phases();
+        let mut noise: Vec<_> = asked.map(|w| (w, phases.of(w), Noise::default())).collect();
         for round in 0..NOISE_TRIALS {
-            for (workload, trials) in &mut noise {
+            for (workload, _, trials) in &mut noise {
                 let seed = pilot_seed(0).part(round);
                 ground::prepare(*workload, seed, stay, stage.as_deref_mut(), self.setup(0), bench)?;
                 let trial = stay.run(*workload, seed)?;
@@ -140,8 +187,8 @@ impl Comparison<'_> {
             visits: visits as u32,
             fixed: twice * fixed.max(0.0),
             bulk: twice * learnt.grown_seconds / self.plan.growth.0 as f64,
+            least: learnt.windows(self.design.least()),
         };
-        let pilot = self.plan.phases;
         let left = self.minutes * 60.0 - bench.elapsed_seconds() - ENDING_SECONDS;
         self.plan = Plan::for_budget(left, &self.design.workloads, &price, self.contents().growth_max());
         if learnt.read_cold > 0.0 {
@@ -155,12 +202,12 @@ impl Comparison<'_> {
         let visible: Vec<(Workload, Option<f64>)> = learnt
             .noise
             .iter()
-            .map(|(workload, trials)| {
+            .map(|(workload, window, trials)| {
                 let prospect = Prospect {
                     blocks: self.plan.blocks,
                     others: configurations - 1,
                     fresh: self.design.fresh(),
-                    windows: pilot.of(*workload).zip(self.plan.phases.of(*workload)),
+                    windows: window.zip(self.plan.phases.of(*workload)),
                 };
                 (*workload, trials.detectable(&prospect))
             })
@@ -239,8 +286,12 @@ const ENDING_SECONDS: f64 = 2.0;
 /// What one visit of the pilot showed.
 #[derive(Default)]
 struct Visited {
+    measured_seconds: f64,
+    /// In windows that turned out too short.
+    vain_seconds: f64,
     grown_seconds: f64,
     read_cold: f64,
+    rates: Vec<(Workload, f64)>,
 }
 
 /// Chance of the pilot's visit to configuration `index`.
@@ -288,5 +339,20 @@ mod tests {
             "{words}"
         );
         assert_eq!(told(&[]), None);
+    }
+
+    #[test]
+    fn the_slowest_configuration_decides_how_long_is_measured() {
+        let mut learnt = Learnt::default();
+        for rate in [900.0, 8.0, 300.0] {
+            learnt.rate(Workload::Mixed, rate);
+            learnt.rate(Workload::Commit, 100.0 * rate);
+        }
+        let least = Phases::all(Nanos::millis(2_000));
+        let windows = learnt.windows(least);
+        assert_eq!(windows.of(Workload::Mixed), Some(Nanos::secs(5.0)), "40 operations at 8 a second");
+        assert_eq!(windows.of(Workload::Commit), Some(Nanos::secs(2.0)), "no less than what is asked");
+        learnt.rate(Workload::Mixed, 0.01);
+        assert_eq!(learnt.windows(least).of(Workload::Mixed), Some(WINDOW_MAX), "not for hours");
     }
 }

@@ -24,7 +24,7 @@ pub const BLOCKS_MIN: u32 = 4;
 const GROWTH_MIN: Bytes = Bytes::mib(8);
 /// Windows are whole multiples of this. The kernel lets the requests of a capped device through in portions, one each 100 ms, and
 /// they begin with a visit: a window of 3.5 portions would hold four of them, of every capped device and of no other one.
-const PORTION: Nanos = Nanos::millis(100);
+pub(super) const PORTION: Nanos = Nanos::millis(100);
 
 /// How long each phase of a visit is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,18 +80,48 @@ impl Phases {
         }
     }
 
-    /// How long `workload` is measured; none for a fixed amount of work.
-    pub fn of(&self, workload: Workload) -> Option<Nanos> {
+    /// Windows of one length, for [`Phases::at_least`].
+    pub fn all(window: Nanos) -> Self {
+        let mut phases = Self::scaled(0.0);
+        Workload::ALL.into_iter().for_each(|workload| phases.set(workload, window));
+        phases
+    }
+
+    /// Gives `workload` another window; a fixed amount of work has none.
+    pub fn set(&mut self, workload: Workload, window: Nanos) {
+        if let Some(known) = self.window(workload) {
+            *known = window;
+        }
+    }
+
+    /// Each window at least as long as that of `least`.
+    #[must_use]
+    pub fn at_least(mut self, least: &Self) -> Self {
+        for workload in Workload::ALL {
+            if let Some((window, least)) = self.of(workload).zip(least.of(workload)) {
+                self.set(workload, window.max(least));
+            }
+        }
+        self
+    }
+
+    fn window(&mut self, workload: Workload) -> Option<&mut Nanos> {
         match workload {
-            Workload::ReadColdOne => Some(self.read_cold_one),
-            Workload::ReadCold => Some(self.read_cold),
-            Workload::ReadCached => Some(self.read_cached),
-            Workload::CommitOne => Some(self.commit_one),
-            Workload::Commit => Some(self.commit),
-            Workload::Mixed => Some(self.mixed),
-            Workload::Writers => Some(self.writers),
+            Workload::ReadColdOne => Some(&mut self.read_cold_one),
+            Workload::ReadCold => Some(&mut self.read_cold),
+            Workload::ReadCached => Some(&mut self.read_cached),
+            Workload::CommitOne => Some(&mut self.commit_one),
+            Workload::Commit => Some(&mut self.commit),
+            Workload::Mixed => Some(&mut self.mixed),
+            Workload::Writers => Some(&mut self.writers),
             _ => None,
         }
+    }
+
+    /// How long `workload` is measured; none for a fixed amount of work.
+    pub fn of(&self, workload: Workload) -> Option<Nanos> {
+        let mut copy = *self;
+        copy.window(workload).copied()
     }
 
     /// Cold reads for `longest` at most, in whole portions where one fits.
@@ -117,16 +147,19 @@ pub struct Price {
     pub fixed: f64,
     /// Seconds of a block for each byte that growth writes and scans; zero without growth.
     pub bulk: f64,
+    /// Windows that are not made shorter: in less, the slowest configuration does too little.
+    pub least: Phases,
 }
 
 impl Price {
-    /// Before anybody measured: `visits` in the files that stand there, growing at 100 MB/s.
+    /// Before anybody measured: `visits` in the files that stand there, growing at 100 MB/s; any window will do.
     pub fn assumed(visits: u32, workloads: &[Workload], fresh_seconds: f64) -> Self {
         let grows = workloads.contains(&Workload::GrowthWrite);
         Self {
             visits,
             fixed: f64::from(visits) * (SWITCH + fresh_seconds),
             bulk: if grows { f64::from(visits) / 50e6 } else { 0.0 },
+            least: Phases::all(Nanos(0)),
         }
     }
 }
@@ -158,7 +191,7 @@ impl Plan {
             Bytes(((wanted as u64) >> 20 << 20).clamp(GROWTH_MIN.0, growth_max.0))
         };
         let per_block = |scale: f64| {
-            let timed = Phases::scaled(scale).seconds(workloads);
+            let timed = Phases::scaled(scale).at_least(&price.least).seconds(workloads);
             price.fixed + visits * timed + price.bulk * growth(scale).0 as f64
         };
         // A visit of few workloads gives each of them more time: about as much as the main job's visit takes in all.
@@ -177,15 +210,16 @@ impl Plan {
         }
         Self {
             blocks,
-            phases: Phases::scaled(low),
+            phases: Phases::scaled(low).at_least(&price.least),
             growth: growth(low),
             seconds: f64::from(blocks) * per_block(low),
         }
     }
 
-    /// The plan of a pilot: as short as can be.
-    pub fn pilot() -> Self {
-        Self { blocks: 0, phases: Phases::scaled(SCALE_MIN), growth: GROWTH_MIN, seconds: 0.0 }
+    /// The plan of a pilot: as short as can be, and no window shorter than in `least`.
+    pub fn pilot(least: &Phases) -> Self {
+        let phases = Phases::scaled(SCALE_MIN).at_least(least);
+        Self { blocks: 0, phases, growth: GROWTH_MIN, seconds: 0.0 }
     }
 }
 
@@ -218,6 +252,21 @@ mod tests {
         assert_eq!(plan(2.5, Case::IoModes, 8, 0.0).blocks, 4);
         assert_eq!(plan(4.5, Case::IoModes, 8, 0.0).blocks, 8);
         assert!(plan(0.5, Case::IoModes, 8, 0.0).seconds > 30.0, "too short a budget is not silently kept");
+    }
+
+    #[test]
+    fn windows_that_a_slow_configuration_needs_are_kept_and_paid_for() {
+        let workloads = Case::Placement.workloads(TargetKind::Engine);
+        let mut least = Phases::all(Nanos::secs(2.0));
+        least.set(Workload::Mixed, Nanos::secs(20.0));
+        let price = Price { least, ..Price::assumed(7, &workloads, 6.0) };
+        let plan = Plan::for_budget(60.0, &workloads, &price, Bytes::mib(16));
+        assert_eq!(plan.phases.of(Workload::Mixed), Some(Nanos::secs(20.0)));
+        assert_eq!(plan.phases.of(Workload::Commit), Some(Nanos::secs(2.0)));
+        assert!(plan.seconds > f64::from(BLOCKS_MIN) * 7.0 * (6.0 + 22.0), "{plan:?}");
+        // A longer budget lengthens those that are not bound by it, too.
+        let longer = Plan::for_budget(7200.0, &workloads, &price, Bytes::mib(16));
+        assert!(longer.blocks > plan.blocks && longer.phases.commit > plan.phases.commit, "{longer:?}");
     }
 
     #[test]

@@ -53,13 +53,13 @@ pub fn forecast(options: &Options, design: &Design, data: Bytes) -> (Plan, f64) 
 fn assumed(design: &Design) -> Price {
     let visits = stats::order::block(design.candidates.len(), 0, Seed(0)).len() as u32;
     let fresh = if design.fresh() { FRESH_SECONDS } else { 0.0 };
-    Price::assumed(visits, &design.workloads, fresh)
+    Price { least: design.least(), ..Price::assumed(visits, &design.workloads, fresh) }
 }
 
 /// What making the files and the pilot take.
 fn pilot_seconds(design: &Design, price: &Price) -> f64 {
     const ENDS: f64 = 5.0;
-    let pilot = Plan::pilot();
+    let pilot = Plan::pilot(&price.least);
     let visit = price.fixed / f64::from(price.visits)
         + pilot.phases.seconds(&design.workloads)
         + price.bulk / f64::from(price.visits) * pilot.growth.0 as f64;

@@ -6,6 +6,7 @@ use super::visit::{Files, Visit, Workload};
 use crate::LabError;
 use crate::factor::Setup;
 use crate::workload::Trial;
+use host::counters::{Snapshot, Watch};
 use record::Writer;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -99,6 +100,30 @@ impl Stay<'_> {
         match self {
             Self::Files(visit) => visit.run(workload),
             Self::Engine(stay) => stay.run(workload, seed),
+        }
+    }
+
+    /// How long its workloads are measured.
+    pub fn phases(&mut self) -> &mut Phases {
+        match self {
+            Self::Files(visit) => &mut visit.phases,
+            Self::Engine(stay) => stay.phases(),
+        }
+    }
+
+    /// Names the devices that are read at the edges of each window.
+    pub fn watch(&mut self, watch: Watch) {
+        match self {
+            Self::Files(_) => {}
+            Self::Engine(stay) => stay.watch(watch),
+        }
+    }
+
+    /// The machine's counters at both edges of the last window, where the target looked there itself.
+    pub fn machine(&self) -> Option<(&Snapshot, &Snapshot)> {
+        match self {
+            Self::Files(_) => None,
+            Self::Engine(stay) => stay.machine(),
         }
     }
 

@@ -86,6 +86,11 @@ impl Moment {
 }
 
 impl Interval {
+    /// The machine at both moments.
+    pub fn snapshots(&self) -> (&Snapshot, &Snapshot) {
+        (&self.before.machine, &self.after.machine)
+    }
+
     /// The machine's side.
     pub fn machine(&self) -> Delta {
         Delta::between(&self.before.machine, &self.after.machine)

@@ -85,6 +85,12 @@ impl Setup {
         self.place.get(&class).unwrap_or(&Storage::Here)
     }
 
+    /// Whether it caps a device.
+    pub fn capped(&self) -> bool {
+        let place = |storage: &Storage| matches!(storage, Storage::Throttled { .. });
+        self.throttle.is_some() || self.place.values().any(place)
+    }
+
     /// Mount options of the file system that we make, joined by commas.
     pub fn mount_options(&self) -> String {
         let made = match &self.fs {

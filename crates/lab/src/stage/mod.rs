@@ -2,17 +2,20 @@
 //!
 //! [`possible`] asks before anything is changed. [`Stage::raise`] makes loop files, file systems, mounts, caps and queue settings,
 //! each noted in the journal before; [`Stage::places`] says where files go; [`Stage::proof`] asks the kernel whether all of it is
-//! in force; [`Stage::change`] and [`Stage::remount`] move to another setup of the same stage; [`Stage::strike`] takes it down.
+//! in force; [`Stage::beneath`] names the devices that are counted; [`Stage::change`] and [`Stage::remount`] move to another setup of
+//! the same stage; [`Stage::strike`] takes it down.
 //!
 //! What is ours and what is not: a scheduler, a queue setting, a mount option or a cap is only ever given to a device that this run
 //! made, or to one that the user named in full. Loop files stay in the workspace after [`Stage::strike`], to be used by the next
 //! stage, and go with the workspace.
 
+mod beneath;
 mod obstacle;
 mod proof;
 mod settings;
 mod volume;
 
+pub use beneath::Beneath;
 pub use obstacle::{Obstacle, level_field, possible};
 pub use proof::Proof;
 

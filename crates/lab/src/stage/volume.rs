@@ -221,6 +221,11 @@ impl Volume {
         self.plan.storage == Storage::Here
     }
 
+    /// Stands for `storage`.
+    pub(super) fn stands_for(&self, storage: &Storage) -> bool {
+        self.plan.storage == *storage
+    }
+
     /// The cap on it under `setup`.
     pub(super) fn limit(&self, setup: &Setup) -> Option<Limit> {
         match self.plan.storage {

@@ -163,6 +163,7 @@ fn cell(name: &str, cell: &Cell) -> Value {
         "cpu_ns_per_operation": cell.cpu_ns, "device_requests_per_operation": cell.device_ops,
         "in_flight_mean": cell.in_flight, "submit_share": cell.submit_share,
         "unsteadiness": cell.unsteadiness.map(number), "time": database::cell(cell),
+        "devices": ranked::devices(cell),
     })
 }
 

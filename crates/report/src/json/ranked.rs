@@ -1,7 +1,8 @@
 //! Ranks, effects, placement and proofs for programs.
 
 use super::{interval, number};
-use crate::model::compare::{Comparison, Workload};
+use crate::model::compare::{Cell, Comparison, Workload};
+use crate::model::devices::DeviceUse;
 use crate::model::factors::Proof;
 use crate::model::ranked as said;
 use record::json::{Value, json};
@@ -69,12 +70,19 @@ pub(super) fn placements(c: &Comparison) -> Value {
                 "share_of_gain": m.share.as_ref().map(interval),
                 "waits": m.waits.iter().map(|(event, old, new)| json!({ "event": event, "before_ns": number(*old),
                     "after_ns": number(*new) })).collect::<Vec<_>>(),
-                "devices": m.devices.iter().map(|d| json!({ "name": d.name, "reads_per_second": number(d.reads),
-                    "writes_per_second": number(d.writes), "megabytes_per_second": number(d.megabytes),
-                    "in_flight": d.queue.map(number) })).collect::<Vec<_>>(),
             })).collect::<Vec<_>>() })
         })
         .collect()
+}
+
+/// The devices of a configuration, each by itself.
+pub(super) fn devices(cell: &Cell) -> Value {
+    let one = |d: &DeviceUse| {
+        json!({ "name": d.name, "reads_per_second": number(d.reads), "writes_per_second": number(d.writes),
+                "read_megabytes_per_second": number(d.read_megabytes), "write_megabytes_per_second": number(d.write_megabytes),
+                "busy": d.busy.map(|b| number(b.share)), "busy_is_of_cap": d.busy.map(|b| b.of_cap) })
+    };
+    cell.devices.iter().map(one).collect()
 }
 
 pub(super) fn proofs(proofs: &[Proof]) -> Value {

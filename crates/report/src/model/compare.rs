@@ -5,9 +5,11 @@
 //! shown, but neither decides nor is decided.
 
 use super::database::spent::Spent;
+use super::devices::{self, DeviceUse};
 use super::doubts::{Doubts, Marks};
 use super::evidence::Evidence;
 use super::factors::{self, Effects, Proof, Varied};
+use super::over_time::{self, Stretch};
 use super::placement::{self, Placement};
 use super::shape::{self, Shape};
 use super::weighted::{self, Mix};
@@ -152,6 +154,10 @@ pub struct Cell {
     pub db_time_ns: Option<f64>,
     /// Coefficient of variation of the rate from slice to slice.
     pub unsteadiness: Option<f64>,
+    /// What the devices beneath counted, each by itself.
+    pub devices: Vec<DeviceUse>,
+    /// The rate over time, phase after phase.
+    pub over_time: Vec<Stretch>,
 }
 
 impl Cell {
@@ -208,7 +214,7 @@ impl Comparison {
             }
             comparison.workloads.push(workload);
         }
-        comparison.placements = placement::read(evidence, &comparison);
+        comparison.placements = placement::read(&comparison);
         comparison.left_out = left_out.into_iter().collect();
         comparison.mix = weighted::mix(evidence, &comparison);
         Some(comparison)
@@ -397,6 +403,8 @@ impl Cell {
         let phases: Vec<i64> = used.iter().map(|(id, _)| *id).collect();
         self.spent = Spent::of(evidence, &phases);
         self.unsteadiness = factors::unsteadiness(evidence, &phases);
+        self.devices = devices::of(evidence, &phases);
+        self.over_time = over_time::read(evidence, &phases);
         self.db_time_ns = self.spent.as_ref().filter(|_| ops > 0).map(|spent| spent.db_time_ns / ops as f64);
     }
 }

@@ -38,8 +38,10 @@ pub struct Evidence {
     pub intervals: HashMap<i64, Vec<IntervalRow>>,
     /// Histograms of each phase.
     pub histograms: HashMap<i64, Vec<HistogramRow>>,
-    /// Counters.
+    /// Counters over the whole run.
     pub counters: Vec<CounterRow>,
+    /// Counters of the devices beneath a configuration at both edges of each phase.
+    pub places: HashMap<i64, Vec<CounterRow>>,
     /// Points of the load → latency curves.
     pub curve_points: Vec<CurvePointRow>,
     /// Rules that were applied.
@@ -79,6 +81,9 @@ impl Evidence {
             reader.path().file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let experiment = reader.experiment()?;
         let visits = reader.visits()?;
+        let (beneath, counters): (Vec<CounterRow>, Vec<CounterRow>) =
+            reader.counters()?.into_iter().partition(|row| row.layer == "place");
+        let places = by_phase(beneath.into_iter().filter_map(|row| Some((row.phase_id?, row))).collect());
         let sampled: Vec<i64> = match experiment.kind.as_str() {
             "run" => visits.iter().map(|(id, _)| *id).collect(),
             _ => Vec::new(),
@@ -97,7 +102,8 @@ impl Evidence {
             phases: reader.phases()?,
             intervals: by_phase(reader.all_intervals()?),
             histograms: by_phase(reader.histograms()?),
-            counters: reader.counters()?,
+            counters,
+            places,
             curve_points: reader.curve_points()?,
             checks: reader.checks()?,
             estimates: reader.estimates()?,

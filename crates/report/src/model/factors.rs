@@ -101,6 +101,14 @@ impl Comparison {
         self.factors.iter().any(|f| f.name != "io" && f.name != "api")
     }
 
+    /// Whether more than one device was used and counted by itself.
+    pub fn tells_devices_apart(&self) -> bool {
+        let cells = self.workloads.iter().flat_map(|w| &w.cells);
+        let used: BTreeSet<&str> =
+            cells.flat_map(|c| c.devices.iter().filter(|d| d.used()).map(|d| d.name.as_str())).collect();
+        used.len() > 1
+    }
+
     /// Index of each varied factor's level in each configuration; a factor that a configuration does not name is at its first.
     pub fn points(&self) -> Vec<Vec<usize>> {
         let place = |c: &Configuration, f: &Varied| {

@@ -7,11 +7,13 @@
 pub mod compare;
 pub mod curve;
 pub mod database;
+pub mod devices;
 pub mod doubts;
 pub mod evidence;
 pub mod factors;
 pub mod given;
 pub mod mix;
+pub mod over_time;
 pub mod placement;
 pub mod ranked;
 pub mod sentence;

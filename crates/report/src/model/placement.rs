@@ -1,8 +1,8 @@
-//! Which one move pays? Every file class moved alone, then all: gain, share of the whole gain, waits that went away, what the
-//! devices counted.
+//! Which one move pays? Every file class moved alone, then all: gain, share of the whole gain, waits that went away, and what
+//! that did to the devices.
 
 use super::compare::{Comparison, Workload};
-use super::evidence::Evidence;
+use super::devices::{DeviceUse, IDLE};
 use crate::words;
 use stats::interval::{self, Interval};
 use std::collections::BTreeMap;
@@ -34,44 +34,21 @@ pub struct Move {
     pub share: Option<Interval>,
     /// What users' sessions waited for in one operation, nanoseconds: event, in the baseline, after the move; what changed most first.
     pub waits: Vec<(String, f64, f64)>,
-    /// What the devices did meanwhile.
-    pub devices: Vec<DeviceUse>,
-}
-
-/// What one device counted while a configuration was measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DeviceUse {
-    /// Its name.
-    pub name: String,
-    /// Reads per second.
-    pub reads: f64,
-    /// Writes per second.
-    pub writes: f64,
-    /// 10⁶ bytes read and written per second.
-    pub megabytes: f64,
-    /// Mean requests in it; none where it is not counted.
-    pub queue: Option<f64>,
 }
 
 /// Placement of every workload whose configurations differ in where files lie, and in nothing else.
-pub fn read(evidence: &Evidence, comparison: &Comparison) -> Vec<Placement> {
+pub fn read(comparison: &Comparison) -> Vec<Placement> {
     let places: Vec<&str> = comparison.factors.iter().map(|f| f.name.as_str()).collect();
     if places.is_empty() || !places.iter().all(|name| name.starts_with("place.")) {
         return Vec::new();
     }
     let all = comparison.workloads.iter().enumerate();
     all.filter(|(_, w)| w.headline && w.undecided.is_none())
-        .map(|(index, workload)| placement(evidence, comparison, &places, index, workload))
+        .map(|(index, workload)| placement(comparison, &places, index, workload))
         .collect()
 }
 
-fn placement(
-    evidence: &Evidence,
-    comparison: &Comparison,
-    places: &[&str],
-    index: usize,
-    workload: &Workload,
-) -> Placement {
+fn placement(comparison: &Comparison, places: &[&str], index: usize, workload: &Workload) -> Placement {
     let baseline = &comparison.configurations[comparison.baseline];
     let moved = |i: usize| -> Vec<String> {
         let here = &comparison.configurations[i];
@@ -87,7 +64,6 @@ fn placement(
             classes: moved(i),
             share: all.filter(|all| *all != i).and_then(|all| share(comparison, workload, i, all)),
             waits: waits(comparison, workload, i),
-            devices: devices(evidence, comparison, index, i),
         })
         .collect();
     let gain = |m: &Move| {
@@ -132,58 +108,8 @@ fn waits(comparison: &Comparison, workload: &Workload, index: usize) -> Vec<(Str
     all
 }
 
-/// Instants and values of a cumulative counter.
-type Series = Vec<(u64, f64)>;
-
-/// Cumulative counters of each device at the two ends of each phase, straight between samples.
-fn devices(evidence: &Evidence, comparison: &Comparison, workload: usize, index: usize) -> Vec<DeviceUse> {
-    let Some((workload_id, _)) = evidence.workloads.get(workload) else { return Vec::new() };
-    let id = comparison.configurations[index].id;
-    let windows: Vec<(u64, u64)> = evidence
-        .phases
-        .iter()
-        .map(|(_, p)| p)
-        .filter(|p| p.kind == "measure" && p.workload_id == *workload_id)
-        .filter(|p| evidence.visits.get(&p.visit_id).is_some_and(|v| v.configuration_id == Some(id)))
-        .map(|p| (p.start_ns, p.end_ns))
-        .collect();
-    let seconds: f64 = windows.iter().map(|(from, to)| to.saturating_sub(*from) as f64 / 1e9).sum();
-    let mut series: BTreeMap<&str, BTreeMap<&str, Series>> = BTreeMap::new();
-    for row in evidence.counters.iter().filter(|c| c.layer == "device") {
-        series.entry(&row.object).or_default().entry(&row.metric).or_default().push((row.t_ns, row.value));
-    }
-    let grown = |points: &[(u64, f64)]| -> f64 {
-        windows.iter().map(|(from, to)| (at(points, *to) - at(points, *from)).max(0.0)).sum()
-    };
-    let used = series.into_iter().map(|(name, metrics)| {
-        let per_second = |metric: &str| metrics.get(metric).map(|points| grown(points) / seconds.max(1e-9));
-        let sum = |a: &str, b: &str| per_second(a).unwrap_or(0.0) + per_second(b).unwrap_or(0.0);
-        DeviceUse {
-            name: name.to_owned(),
-            reads: per_second("reads").unwrap_or(0.0),
-            writes: per_second("writes").unwrap_or(0.0),
-            megabytes: sum("read_bytes", "write_bytes") / 1e6,
-            queue: per_second("queue_ms").map(|ms| ms / 1e3),
-        }
-    });
-    used.filter(|d| d.reads + d.writes > 0.5).collect()
-}
-
-/// The value of a cumulative counter at an instant.
-fn at(points: &[(u64, f64)], t: u64) -> f64 {
-    let after = points.partition_point(|(time, _)| *time < t);
-    match (after.checked_sub(1).and_then(|i| points.get(i)), points.get(after)) {
-        (Some(a), Some(b)) => {
-            let share = (t - a.0) as f64 / (b.0 - a.0).max(1) as f64;
-            a.1 + share * (b.1 - a.1)
-        }
-        (Some(only), None) | (None, Some(only)) => only.1,
-        (None, None) => 0.0,
-    }
-}
-
 impl Placement {
-    /// `redo alone on its other place gives 11.2 × [10.8–11.6]: 86 % [84 %–88 %] of the gain of moving everything; it removes …`
+    /// `the one move that pays most is redo: 11.2 × [10.8–11.6], 86 % of the gain of moving everything [84 % to 88 %].` And why.
     pub fn sentences(&self, comparison: &Comparison) -> Vec<String> {
         let workload = &comparison.workloads[self.workload];
         let alone = |m: &&Move| Some(m.configuration) != self.all;
@@ -194,21 +120,29 @@ impl Placement {
             let gain = words::ratio_interval(d.ratio.low, d.ratio.high);
             let share = m.share.as_ref().map_or_else(String::new, |s| {
                 let (low, high) = (words::percent(s.low), words::percent(s.high));
-                format!(": {} of the gain of moving everything [{low} to {high}]", words::percent(s.value))
+                format!(", {} of the gain of moving everything [{low} to {high}]", words::percent(s.value))
             });
             let lead = if place == 0 { "the one move that pays most is" } else { "Next is" };
             all.push(format!("{lead} {what}: {} × {gain}{share}.", words::ratio(d.ratio.value)));
             if place == 0 {
                 all.extend(m.because(workload));
+                all.extend(m.on_the_devices(comparison, workload));
             }
         }
-        if let Some(m) = self.moves.iter().find(|m| Some(m.configuration) == self.all)
-            && let Some(d) = &workload.cells[m.configuration].decision
-        {
-            let interval = words::ratio_interval(d.ratio.low, d.ratio.high);
-            all.push(format!("Everything moved gives {} × {interval}.", words::ratio(d.ratio.value)));
-        }
+        all.extend(self.everything(workload));
         all
+    }
+
+    /// What moving everything gives, and what is left to wait for then.
+    fn everything(&self, workload: &Workload) -> Option<String> {
+        let m = self.moves.iter().find(|m| Some(m.configuration) == self.all)?;
+        let cell = &workload.cells[m.configuration];
+        let d = cell.decision.as_ref()?;
+        let interval = words::ratio_interval(d.ratio.low, d.ratio.high);
+        let left = cell.spent.as_ref().and_then(|spent| spent.top()).map_or_else(String::new, |top| {
+            format!("; what is left is {}, {} of the time", top.name, words::percent(top.share))
+        });
+        Some(format!("Everything moved gives {} × {interval}{left}.", words::ratio(d.ratio.value)))
     }
 }
 
@@ -226,5 +160,41 @@ impl Move {
             words::latency(*new),
             words::latency(*old)
         ))
+    }
+
+    /// What it took from the devices and gave to them: `The slow device had 79 writes/s at 99 % of its cap before, and 4 after; …`
+    fn on_the_devices(&self, comparison: &Comparison, workload: &Workload) -> Option<String> {
+        let (old, new) =
+            (&workload.cells[comparison.baseline].devices, &workload.cells[self.configuration].devices);
+        // The device that the baseline keeps busiest is the one that is relieved.
+        let before = old.iter().filter(|d| d.used()).max_by(|a, b| requests(a).total_cmp(&requests(b)))?;
+        let after = new.iter().find(|d| d.name == before.name)?;
+        let busy = |d: &DeviceUse| d.busy.map_or_else(String::new, |busy| format!(" ({})", busy.said()));
+        let mut text = format!(
+            "The {} device counted {}{} before, and {}{} after",
+            before.short(),
+            traffic(before),
+            busy(before),
+            traffic(after),
+            busy(after)
+        );
+        let taken = new.iter().filter(|d| d.used() && d.name != before.name);
+        if let Some(other) = taken.max_by(|a, b| requests(a).total_cmp(&requests(b))) {
+            text.push_str(&format!("; the {} one takes {}{}", other.short(), traffic(other), busy(other)));
+        }
+        Some(text + ".")
+    }
+}
+
+fn requests(device: &DeviceUse) -> f64 {
+    device.reads + device.writes
+}
+
+/// `1,240 writes/s`, with reads where they count.
+fn traffic(device: &DeviceUse) -> String {
+    let writes = format!("{} writes/s", words::amount(device.writes));
+    match device.reads > 0.1 * device.writes && device.reads >= IDLE {
+        true => format!("{} reads/s and {writes}", words::amount(device.reads)),
+        false => writes,
     }
 }

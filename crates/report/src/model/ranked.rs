@@ -1,6 +1,6 @@
 //! What is said of ranked configurations: who does not differ, who is how much slower, what a factor does and where.
 
-use super::compare::{Comparison, Workload};
+use super::compare::{Cell, Comparison, Workload};
 use super::sentence::Answer;
 use crate::words;
 use stats::rank::{Effect, Group};
@@ -16,19 +16,15 @@ const UNSTEADY_MIN: f64 = 0.1;
 
 /// The answer of a comparison of general configurations.
 pub fn answer(comparison: &Comparison) -> Option<Answer> {
-    let ranked = comparison.workloads.iter().filter(|w| w.headline && w.ranking.is_some());
     // Where files lie is a question of its own; all else is answered for the mix first.
+    if let Some(answer) = moved(comparison) {
+        return Some(answer);
+    }
+    let ranked = comparison.workloads.iter().filter(|w| w.headline && w.ranking.is_some());
     let mix = comparison.mix.as_ref().ok().map(|mix| &mix.workload).filter(|w| w.ranking.is_some());
-    let mut told = mix.filter(|_| comparison.placements.is_empty()).into_iter().chain(ranked);
+    let mut told = mix.into_iter().chain(ranked);
     let first = told.next()?;
     let sentence = |w: &Workload| format!("{}: {}.", words::capital(&w.title), of(comparison, w));
-    let mut moves =
-        comparison.placements.first().map_or_else(Vec::new, |p| p.sentences(comparison)).into_iter();
-    if let Some(pays) = moves.next() {
-        let headline = format!("{}: {pays}", words::capital(&first.title));
-        let rest = [first].into_iter().chain(told).map(sentence);
-        return Some(Answer { headline, more: moves.chain(rest).collect() });
-    }
     let rest: Vec<&Workload> = told.collect();
     let effects = [first].into_iter().chain(rest.iter().copied()).find_map(|w| {
         let said = effects(comparison, w);
@@ -40,6 +36,22 @@ pub fn answer(comparison: &Comparison) -> Option<Answer> {
     let sentences = rest.into_iter().map(sentence);
     let more = effects.chain(sentences).chain(asides.into_iter().flatten()).collect();
     Some(Answer { headline: sentence(first), more })
+}
+
+/// Which one move pays: of the first workload everything that explains it, of the others the move and its reason.
+fn moved(comparison: &Comparison) -> Option<Answer> {
+    let mut all = comparison.placements.iter().filter_map(|placement| {
+        let title = words::capital(&comparison.workloads[placement.workload].title);
+        let mut sentences = placement.sentences(comparison).into_iter();
+        let pays = format!("{title}: {}", sentences.next()?);
+        Some((pays, sentences.collect::<Vec<_>>()))
+    });
+    let (headline, mut more) = all.next()?;
+    for (pays, reasons) in all {
+        more.push(pays);
+        more.extend(reasons.into_iter().take(2));
+    }
+    Some(Answer { headline, more })
 }
 
 fn names(comparison: &Comparison, members: &[usize]) -> String {
@@ -88,6 +100,15 @@ pub fn would_take(comparison: &Comparison, blocks: Option<usize>) -> String {
 fn behind(comparison: &Comparison, workload: &Workload, group: &Group) -> String {
     let who = names(comparison, &group.members);
     let all: Vec<&Decision> = group.members.iter().filter_map(|i| workload.to_best(*i)?.1).collect();
+    if !workload.higher_is_better {
+        let times = |decision: &&Decision| decision.ratio.value;
+        let Some((least, most)) = crate::chart::extent(all.iter().map(times)) else {
+            return format!("{who}: not compared with the best");
+        };
+        let (verb, as_much) = (if group.members.len() == 1 { "has" } else { "have" }, words::ratio(least));
+        let to = if least == most { String::new() } else { format!(" to {}", words::ratio(most)) };
+        return format!("{who} {verb} {as_much}{to} × as much");
+    }
     // Shares that the best is ahead by: estimate, and the ends of the interval, 0.38 for 38 % slower.
     let less = |ratio: f64| 1.0 - workload.goodness(ratio);
     let ends = |d: &&Decision| [less(d.ratio.low).max(0.0), less(d.ratio.high).max(0.0)];
@@ -119,15 +140,32 @@ pub fn bottlenecks(comparison: &Comparison, workload: &Workload) -> Option<Strin
             None => by_event.push((&top.name, vec![index])),
         }
     }
-    if by_event.len() < 2 {
+    // Devices that are told apart say where it is, also where everybody waits for the same.
+    let apart = comparison.tells_devices_apart();
+    if by_event.len() < 2 && !apart {
         return None;
     }
-    let one = |(event, configurations): &(&str, Vec<usize>)| match *event {
-        "CPU" => format!("on CPU under {}", names(comparison, configurations)),
-        event => format!("in {event} under {}", names(comparison, configurations)),
+    let under = |i: &usize| match busiest(&workload.cells[*i]).filter(|_| apart) {
+        Some(device) => format!("{} ({device})", comparison.said(*i)),
+        None => comparison.said(*i),
+    };
+    let one = |(event, configurations): &(&str, Vec<usize>)| {
+        let names = words::list(&configurations.iter().map(under).collect::<Vec<_>>());
+        match *event {
+            "CPU" => format!("on CPU under {names}"),
+            event => format!("in {event} under {names}"),
+        }
     };
     let all: Vec<String> = by_event.iter().map(one).collect();
     Some(format!("In {}, sessions spend most of their time {}.", workload.title, words::list(&all)))
+}
+
+/// The busiest device of a configuration: `slow device at 98 % of its cap`.
+pub fn busiest(cell: &Cell) -> Option<String> {
+    let used = cell.devices.iter().filter(|d| d.used()).filter_map(|d| Some((d, d.busy?)));
+    let (device, busy) = used.max_by(|a, b| a.1.share.total_cmp(&b.1.share))?;
+    let at = if busy.of_cap { "at " } else { "" };
+    Some(format!("{} device {at}{}", device.short(), busy.said()))
 }
 
 /// The steadiest and the least steady, where they are clearly not alike.

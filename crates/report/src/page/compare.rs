@@ -21,7 +21,12 @@ const TICKS_LATENCY: usize = 3;
 
 pub(super) fn sections(comparison: &Comparison) -> String {
     let mut out = match comparison.general() {
-        true => super::ranked::sections(comparison) + &super::placement::sections(comparison),
+        true => [
+            super::placement::sections(comparison),
+            super::devices::sections(comparison),
+            super::ranked::sections(comparison),
+        ]
+        .concat(),
         false => matrix(comparison),
     };
     if let Ok(mix) = &comparison.mix {

@@ -7,6 +7,7 @@ mod calibrate;
 mod compare;
 mod compared;
 mod configurations;
+mod devices;
 mod notes;
 mod placement;
 mod ranked;

@@ -1,4 +1,4 @@
-//! Which one move pays? A row for each move: gain, share of the gain of moving everything, waits that changed, devices.
+//! Which one move pays? A row for each move: gain, share of the gain of moving everything, waits that changed.
 
 use crate::chart::escape;
 use crate::chart::ranked;
@@ -57,13 +57,12 @@ fn panel(comparison: &Comparison, placement: &Placement) -> String {
             "<section class=\"panel\">\n<h3>{}</h3>\n<ul class=\"lead\">\n{}</ul>\n<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col ",
             "style=\"width:13%\"><col style=\"width:27%\"><col style=\"width:15%\"><col style=\"width:16%\"><col></colgroup>\n<thead><tr><th ",
             "class=\"text\" scope=\"col\">moved</th><th class=\"draw\">{}</th><th class=\"text\" scope=\"col\">ratio</th><th class=\"text\" ",
-            "scope=\"col\">share of the gain</th><th class=\"text\" scope=\"col\">waits</th></tr></thead>\n<tbody>\n{}</tbody></table></div>\n{}</section>\n"
+            "scope=\"col\">share of the gain</th><th class=\"text\" scope=\"col\">waits</th></tr></thead>\n<tbody>\n{}</tbody></table></div>\n</section>\n"
         ),
         escape(&words::capital(&workload.title)),
         said,
         crate::chart::cell::axis(&scale, ranked::WIDTH, 5, words::short),
         rows,
-        devices(comparison, placement)
     )
 }
 
@@ -72,32 +71,4 @@ fn waits(m: &Move) -> String {
         format!("{} {} → {}", escape(event), words::latency(*old), words::latency(*new))
     };
     m.waits.iter().map(one).collect::<Vec<_>>().join("<br>")
-}
-
-/// What every device counted under each move.
-fn devices(comparison: &Comparison, placement: &Placement) -> String {
-    let rows: String = placement
-        .moves
-        .iter()
-        .flat_map(|m| m.devices.iter().map(move |d| (m, d)))
-        .map(|(m, d)| {
-            format!(
-                "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                escape(&comparison.configurations[m.configuration].name),
-                escape(&d.name),
-                words::amount(d.reads),
-                words::amount(d.writes),
-                words::amount(d.megabytes),
-                d.queue.map_or_else(|| "–".into(), |q| format!("{q:.1}")),
-            )
-        })
-        .collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    format!(
-        "<details><summary>What the devices counted meanwhile, per second</summary><div class=\"scroll\"><table>\n<thead><tr><th></th><th \
-         class=\"text\" scope=\"col\">device</th><th scope=\"col\">reads</th><th scope=\"col\">writes</th><th scope=\"col\">MB</th><th scope=\"col\">in \
-         flight</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div></details>\n"
-    )
 }

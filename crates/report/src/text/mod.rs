@@ -8,6 +8,7 @@ mod calibrate;
 mod canvas;
 mod compare;
 mod compared;
+mod devices;
 mod plot;
 mod ranked;
 mod run;

@@ -22,6 +22,7 @@ pub(super) fn report(page: Page, comparison: &Comparison) -> String {
     }
     out.push_str(&effects(page, comparison));
     out.push_str(&placement(page, comparison));
+    out.push_str(&super::devices::report(page, comparison));
     out
 }
 

@@ -3,7 +3,7 @@
 use super::run::{Told, told};
 use super::{Busy, Stretch, check, counters, experiment, facts, place, rng, stretch};
 use record::json::json;
-use record::{ConfigurationRow, Experiment, Reader, VisitRow, Writer};
+use record::{ConfigurationRow, CounterRow, Experiment, Reader, VisitRow, Writer};
 use std::path::Path;
 
 /// A configuration with its speed under each of the two workloads.
@@ -114,8 +114,12 @@ pub fn record(directory: &Path, file: &str, story: &Story) -> Reader {
     let asked = Experiment { case: Some(story.case.into()), ..experiment("compare", "/data") };
     let mut writer = Writer::create(&path, &asked).expect("create");
     facts(&mut writer, "vda", "ext4");
-    let plan = json!({ "baseline": "", "blocks": story.blocks, "delta": 0.03, "looks": [story.blocks], "level_per_look": 0.05,
+    let mut plan = json!({ "baseline": "", "blocks": story.blocks, "delta": 0.03, "looks": [story.blocks], "level_per_look": 0.05,
                        "block_bytes": 8192, "data_bytes": 268_435_456u64 });
+    if story.case == "placement" {
+        plan["slow"] = "throttled:hdd-7200".into();
+        plan["fast"] = "/ssd".into();
+    }
     writer.plan(&plan).expect("plan");
     let points = points(story.case);
     let configurations: Vec<i64> = points
@@ -176,6 +180,9 @@ pub fn record(directory: &Path, file: &str, story: &Story) -> Reader {
                 );
                 let time = Told { seconds: 1.0, sessions: 10, ops: rate, cpu_ns_per_op: 60e3, lost: 0.0 };
                 told(&mut writer, &mut rng, done.phase, if w == 0 { points[c].waits } else { READ }, &time);
+                if story.case == "placement" {
+                    beneath(&mut writer, done.phase, now, &points[c], rate);
+                }
                 busy.push(done);
                 now += 1_100_000_000;
             }
@@ -198,6 +205,33 @@ pub fn record(directory: &Path, file: &str, story: &Story) -> Reader {
     writer.finish("finished").expect("finish");
     drop(writer);
     Reader::open(&path).expect("open")
+}
+
+/// Counters of the slow and the fast device at both edges of a phase: redo is written once for each operation, data for every tenth.
+fn beneath(writer: &mut Writer, phase: i64, start_ns: u64, point: &Point, rate: f64) {
+    let on_fast =
+        |class: &str| point.levels.iter().any(|(factor, level, _)| *factor == class && *level == "/ssd");
+    let mut rows = Vec::new();
+    for place in ["throttled:hdd-7200", "/ssd"] {
+        let here = |class: &str| on_fast(class) == (place == "/ssd");
+        let writes = rate * (f64::from(here("place.redo")) + 0.1 * f64::from(here("place.data")));
+        for (metric, per_second) in
+            [("reads", 0.0), ("writes", writes), ("write_bytes", writes * 4096.0), ("busy_ms", 400.0)]
+        {
+            let metric = metric.to_owned();
+            let row = CounterRow {
+                phase_id: Some(phase),
+                t_ns: start_ns,
+                layer: "place".into(),
+                object: place.into(),
+                metric,
+                value: 1e6,
+            };
+            let after = CounterRow { t_ns: start_ns + 1_000_000_000, value: 1e6 + per_second, ..row.clone() };
+            rows.extend([row, after]);
+        }
+    }
+    writer.counters(&rows).expect("counters");
 }
 
 /// What a stage shows of itself in a visit.
