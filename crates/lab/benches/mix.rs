@@ -142,7 +142,7 @@ impl Bench {
         Self { folder, journal, database, instance, rows, hot, seconds }
     }
 
-    fn end(mut self) {
+    fn end(self) {
         self.instance.shutdown(Shutdown::Immediate).expect("shut down");
         drop(self.database);
         self.journal.undo_all().expect("remove the workspace");

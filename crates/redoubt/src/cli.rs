@@ -50,6 +50,7 @@ pub enum Command {
     redoubt compare --dir /data --minutes 15  on other storage, seeing smaller differences\n  \
     redoubt compare --modes none,setall       two modes only, decided sooner\n  \
     redoubt compare --read-share 0.7 --hit-ratio 0.98   weighted for your own mix\n  \
+    redoubt compare --awr awrrpt_1_1201_1202.txt        the same, from what your database says of itself\n  \
     redoubt compare filesystem --dry-run      what would be compared, how long, with what left out\n  \
     redoubt compare --vary fs=ext4,xfs:noatime --vary io=none,setall --vary sessions=1,10\n  \
     redoubt compare placement --slow /hdd --fast /ssd\n  \
@@ -97,12 +98,9 @@ pub struct Compare {
     /// Database block size [default: 8k].
     #[arg(long)]
     pub block: Option<Bytes>,
-    /// Share of reads among your database's block accesses, 0 to 1 [default: 0.9].
-    #[arg(long)]
-    pub read_share: Option<f64>,
-    /// Your database's buffer cache hit ratio, 0 to 1 [default: 0.9].
-    #[arg(long)]
-    pub hit_ratio: Option<f64>,
+    /// The mix that the verdict is weighted for.
+    #[command(flatten)]
+    pub mix: MixOptions,
     /// Only these I/O modes: none, asynch, directio, setall, concurrent.
     #[arg(long, value_delimiter = ',', value_name = "MODE,…")]
     pub modes: Vec<io::IoMode>,
@@ -279,19 +277,28 @@ pub struct Report {
     /// Write every table of the record as CSV into this directory (one run).
     #[arg(long, value_name = "DIR", conflicts_with = "format")]
     pub csv: Option<PathBuf>,
-    /// Weigh a comparison for this share of reads among your database's block accesses, 0 to 1.
-    #[arg(long)]
+    /// The mix that a comparison is weighted for.
+    #[command(flatten)]
+    pub mix: MixOptions,
+}
+
+/// Your own mix: what is typed goes before what a file or a run says.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Your own mix, for the weighted verdict")]
+pub struct MixOptions {
+    /// Share of reads among your database's block accesses, 0 to 1 [compare: 0.9].
+    #[arg(long, value_name = "SHARE")]
     pub read_share: Option<f64>,
-    /// Weigh it for this buffer cache hit ratio, 0 to 1.
-    #[arg(long)]
+    /// Your database's buffer cache hit ratio, 0 to 1 [compare: 0.9].
+    #[arg(long, value_name = "RATIO")]
     pub hit_ratio: Option<f64>,
-    /// Weigh it for so many commits in a transaction.
+    /// Commits in a transaction.
     #[arg(long, value_name = "NUMBER")]
     pub commits_per_tx: Option<f64>,
-    /// Weigh it for the mix of an AWR report (text or HTML), or of a table `metric,value per second`.
+    /// The mix of an AWR report (text or HTML), or of a table `metric,value per second`.
     #[arg(long, value_name = "FILE")]
     pub awr: Option<PathBuf>,
-    /// Weigh it for the mix of a run: redoubt run order-entry, then redoubt report COMPARISON --mix-from last.
+    /// The mix of a run: redoubt run order-entry, then --mix-from last.
     #[arg(long, value_name = "RUN", conflicts_with = "awr")]
     pub mix_from: Option<String>,
 }

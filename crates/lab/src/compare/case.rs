@@ -33,11 +33,13 @@ pub enum Case {
     OrderEntry,
     /// Many writers on one file, against one.
     Writers,
+    /// Is it really asynchronous?
+    Syscalls,
 }
 
 impl Case {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::IoModes,
         Self::Growth,
         Self::Commit,
@@ -49,6 +51,7 @@ impl Case {
         Self::RandomRead,
         Self::OrderEntry,
         Self::Writers,
+        Self::Syscalls,
     ];
 
     /// As it is typed; the main job needs no name.
@@ -65,6 +68,7 @@ impl Case {
             Self::RandomRead => "random-read",
             Self::OrderEntry => "order-entry",
             Self::Writers => "writers",
+            Self::Syscalls => "syscalls",
         }
     }
 
@@ -86,6 +90,9 @@ impl Case {
             Self::RandomRead => "Which I/O mode reads the most single blocks?",
             Self::OrderEntry => "Which I/O mode carries the most business transactions?",
             Self::Writers => "Does the file system let writers run side by side on one file?",
+            Self::Syscalls => {
+                "Is it really asynchronous: do requests go on while the process does, or is it held in submit?"
+            }
         }
     }
 
@@ -113,7 +120,8 @@ impl Case {
             Self::Scan => &[ScanDirectPath, ScanScattered, ScanCached],
             Self::RandomRead => &[ReadColdOne, ReadCold, ReadCached],
             Self::OrderEntry => &[Mixed],
-            Self::Writers => &[Writers],
+            Self::Writers => &[Writers, WritersExtend],
+            Self::Syscalls => &[BatchRead, BatchOverwrite, BatchExtend],
         };
         wanted.iter().copied().filter(|workload| workload.runs_on(target)).collect()
     }
@@ -134,7 +142,8 @@ impl Case {
             Self::Placement => &["fs=ext4", "redo_size=64m", "cache=64m"],
             Self::Async => &["fs=ext4", "io=directio,setall", "sessions=32"],
             // `directio` is one writer at a time by its meaning, so it says nothing of the file system.
-            Self::Writers => &["io=none,concurrent", "writers=1,8"],
+            Self::Writers => &["io=none,setall,concurrent", "writers=1,8"],
+            Self::Syscalls => &["fs=here,ext4,xfs,btrfs", "io=asynch,setall", "api=io_uring,libaio"],
         }
     }
 
@@ -143,15 +152,15 @@ impl Case {
         match self {
             Self::Filesystem => Some(Factor::Fs),
             Self::Scheduler => Some(Factor::Scheduler),
-            Self::Async => Some(Factor::Io),
+            Self::Async | Self::Syscalls => Some(Factor::Io),
             Self::Writers => Some(Factor::Writers),
             _ => None,
         }
     }
 
-    /// What it runs on when `asked` is what the user has: many writers on one file are a matter of plain files.
+    /// What it runs on when `asked` is what the user has: how a file system takes single calls is a matter of plain files.
     pub fn target(self, asked: TargetKind) -> TargetKind {
-        if self == Self::Writers { TargetKind::Files } else { asked }
+        if matches!(self, Self::Writers | Self::Syscalls) { TargetKind::Files } else { asked }
     }
 
     /// What is varied and held: what the user said; beside it what the case varies, unless the user varies something

@@ -11,6 +11,7 @@ use crate::evidence::{Observed, check_row, interval_row, trial_row};
 use crate::factor::Setup;
 use crate::workload::Trial;
 use record::PhaseRow;
+use record::json::json;
 
 impl Comparison<'_> {
     /// The checks over all trials of each configuration, and of the run as a whole.
@@ -27,6 +28,15 @@ impl Comparison<'_> {
                 let id = Some(rows.configurations[index]);
                 bench.writer.check(&check_row("configuration", id, &subject, &check))?;
             }
+        }
+        for submit in proof.submits() {
+            bench.writer.event(
+                "submit",
+                &json!({ "configuration": self.name(submit.index), "workload": submit.workload.about().name,
+                         "asynchronous": submit.asynchronous, "completed_at_submit": submit.completed_at_submit,
+                         "submit_share": submit.submit_share, "kernel_workers": submit.kernel_workers,
+                         "device_depth": submit.device_depth, "in_flight": submit.in_flight }),
+            )?;
         }
         let (path, bytes) = match &self.ground {
             Ground::Standing { subject, .. } => subject.data(),
@@ -52,7 +62,8 @@ pub(super) fn store(
     let Observed { trial, delta } = observed;
     let configuration = setup.configuration();
     let (threads, in_flight) = match workload {
-        Workload::Writers => setup.writing(),
+        Workload::Writers | Workload::WritersExtend => setup.writing(),
+        batches if batches.batches() => (1, configuration.writer_batch()),
         bulk if bulk.bulk() => (1, configuration.bulk_depth()),
         _ => (workload.sessions(setup.sessions), workload.sessions(setup.sessions)),
     };

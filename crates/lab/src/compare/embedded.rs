@@ -173,7 +173,12 @@ impl EmbeddedStay<'_> {
                 let rows = self.scanned()?;
                 scan::warm(&mut self.session, scan::Way::Cached, rows, self.terms.cancel)?;
             }
-            Workload::GrowthScanWarm | Workload::Writers => {}
+            Workload::GrowthScanWarm
+            | Workload::Writers
+            | Workload::WritersExtend
+            | Workload::BatchRead
+            | Workload::BatchOverwrite
+            | Workload::BatchExtend => {}
         }
         self.session.alter_system(&AlterSystem::Checkpoint)?;
         self.before = Some(Moment::of(&self.instance, &[Thread::this()], &self.watch));
@@ -202,8 +207,15 @@ impl EmbeddedStay<'_> {
             Workload::ScanDirectPath => self.scan(scan::Way::DirectPath)?,
             Workload::ScanScattered => self.scan(scan::Way::Scattered)?,
             Workload::ScanCached => self.scan(scan::Way::Cached)?,
-            Workload::Writers => {
-                return Err(LabError::Target("writers is a workload of --target files".into()));
+            Workload::Writers
+            | Workload::WritersExtend
+            | Workload::BatchRead
+            | Workload::BatchOverwrite
+            | Workload::BatchExtend => {
+                return Err(LabError::Target(format!(
+                    "{} is a workload of --target files",
+                    workload.about().name
+                )));
             }
         };
         // Requests before and after the window count too: so do the device's counters that they are held against.

@@ -30,7 +30,7 @@ pub struct Experiment {
 }
 
 /// Keys beside `case` and `vary`: options of the command line, with `_` for `-`.
-const OPTIONS: [&str; 11] = [
+const OPTIONS: [&str; 14] = [
     "dir",
     "target",
     "minutes",
@@ -39,6 +39,9 @@ const OPTIONS: [&str; 11] = [
     "block",
     "read_share",
     "hit_ratio",
+    "commits_per_tx",
+    "awr",
+    "mix_from",
     "baseline",
     "slow",
     "fast",

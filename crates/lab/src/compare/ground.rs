@@ -88,7 +88,13 @@ impl Contents<'_> {
             TargetKind::Engine => sizes,
             TargetKind::Files => {
                 let grows = self.workloads.contains(&Workload::GrowthWrite);
-                let growth = if grows { self.growth_max().0 } else { 0 };
+                // What is made longer block by block ends where the data does.
+                let extends = self.workloads.iter().any(|w| w.extends());
+                let growth = match (extends, grows) {
+                    (true, _) => self.data.0,
+                    (false, true) => self.growth_max().0,
+                    (false, false) => 0,
+                };
                 Sizes {
                     data: Bytes(self.data.0 + growth),
                     undo: Bytes(0),

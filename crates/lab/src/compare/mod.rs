@@ -25,7 +25,7 @@ pub mod visit;
 pub mod workloads;
 
 pub use case::Case;
-pub use options::{Options, TargetKind};
+pub use options::{Mix, Options, TargetKind};
 
 use crate::LabError;
 use crate::bench::{Bench, Finished, Purpose};

@@ -4,6 +4,8 @@ use super::case::Case;
 use crate::LabError;
 use crate::factor::{Factor, Storage, Vary};
 use io::Api;
+use record::json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -34,10 +36,8 @@ pub struct Options {
     pub sessions: u32,
     /// Database block.
     pub block: Bytes,
-    /// Share of reads among the user's logical operations.
-    pub read_share: f64,
-    /// Buffer cache hit ratio of the user's database.
-    pub hit_ratio: f64,
+    /// The user's own mix, for which the verdict is weighted.
+    pub mix: Mix,
     /// Only these modes; empty: all.
     pub modes: Vec<io::IoMode>,
     /// Only these APIs for asynchronous modes; empty: all that work here.
@@ -48,6 +48,33 @@ pub struct Options {
     pub command: String,
     /// Where the record goes; `None`: the usual place.
     pub record_path: Option<PathBuf>,
+}
+
+/// A mix as the plan keeps it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mix {
+    /// `read_share`, `hit_ratio`, `commits_per_transaction` …; what is not in here is assumed, and said to be.
+    pub values: BTreeMap<String, f64>,
+    /// Where they come from, in sentences.
+    pub said: Vec<String>,
+}
+
+/// Read share and hit ratio when nobody says them.
+const SHARE_ASSUMED: f64 = 0.9;
+
+impl Mix {
+    /// For the plan of a comparison with `sessions` sessions; `assumed` names what nobody said.
+    pub fn plan(&self, sessions: u32) -> Value {
+        let mut plan = Map::new();
+        plan.insert("sessions".into(), json!(sessions));
+        plan.extend(self.values.iter().map(|(key, value)| (key.clone(), json!(value))));
+        let shares = ["read_share", "hit_ratio"];
+        let assumed: Vec<&str> = shares.into_iter().filter(|key| !self.values.contains_key(*key)).collect();
+        plan.extend(assumed.iter().map(|key| ((*key).to_owned(), json!(SHARE_ASSUMED))));
+        plan.insert("assumed".into(), json!(assumed));
+        plan.insert("said".into(), json!(self.said));
+        Value::Object(plan)
+    }
 }
 
 /// What the workloads run on.
@@ -89,18 +116,6 @@ impl Options {
     /// A sentence that says what was seen and what to type.
     pub fn check(&self) -> Result<(), LabError> {
         let refuse = |text: String| Err(LabError::Target(text));
-        if !(0.0..=1.0).contains(&self.read_share) {
-            return refuse(format!(
-                "--read-share {} is not a share; type a number from 0 to 1",
-                self.read_share
-            ));
-        }
-        if !(0.0..=1.0).contains(&self.hit_ratio) {
-            return refuse(format!(
-                "--hit-ratio {} is not a ratio; type a number from 0 to 1",
-                self.hit_ratio
-            ));
-        }
         if let Some(minutes) = self.minutes.filter(|minutes| !(0.2..=1440.0).contains(minutes)) {
             return refuse(format!("--minutes {minutes} is out of range; type 0.2 to 1440"));
         }
@@ -126,5 +141,21 @@ impl Options {
             ));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_says_what_nobody_said() {
+        let nothing = Mix::default().plan(10);
+        assert_eq!(nothing["assumed"], json!(["read_share", "hit_ratio"]));
+        assert_eq!((&nothing["hit_ratio"], &nothing["sessions"]), (&json!(0.9), &json!(10)));
+        let values = [("hit_ratio".to_owned(), 0.97), ("sessions".to_owned(), 4.0)].into();
+        let given = Mix { values, said: vec!["The table says: buffer hit 97 %.".into()] }.plan(10);
+        assert_eq!(given["assumed"], json!(["read_share"]));
+        assert_eq!((&given["hit_ratio"], &given["sessions"]), (&json!(0.97), &json!(4.0)));
     }
 }

@@ -155,6 +155,7 @@ impl Comparison<'_> {
             Workload::GrowthWrite,
             Workload::ScanDirectPath,
             Workload::Writers,
+            Workload::BatchOverwrite,
         ];
         let asked = asked.into_iter().filter(|w| self.design.workloads.contains(w)).take(WORKLOADS_MAX);
         // In windows in which the first visit completed something.
@@ -246,7 +247,7 @@ impl Comparison<'_> {
             "growth_bytes": p.growth.0, "redo_bytes": self.contents().sizes(self.setup(0)).redo.0, "log_block_bytes": self.log_block_bytes,
             "durability": "every data and redo write is durable before it counts (O_DSYNC)",
             "measure_seconds": measured,
-            "mix": { "read_share": self.options.read_share, "hit_ratio": self.options.hit_ratio, "sessions": sessions },
+            "mix": self.options.mix.plan(sessions),
             "slow": design.case.slow_and_fast().then(|| self.options.slow.to_string()),
             "fast": design.case.slow_and_fast().then(|| self.options.fast.to_string()),
             "detectable_difference": detectable,

@@ -41,7 +41,7 @@ pub struct Phases {
     pub commit: Nanos,
     /// Reads, changes, commits and dirty-page writes together.
     pub mixed: Nanos,
-    /// Many writers on one file.
+    /// Many writers on one file; batches of one.
     pub writers: Nanos,
     /// Before each of them, not measured.
     pub settle: Nanos,
@@ -53,7 +53,11 @@ const fn base(workload: Workload) -> f64 {
         Workload::ReadColdOne | Workload::CommitOne => 0.35,
         Workload::ReadCold | Workload::Commit | Workload::Mixed => 0.7,
         Workload::ReadCached => 0.3,
-        Workload::Writers => 0.6,
+        Workload::Writers
+        | Workload::WritersExtend
+        | Workload::BatchRead
+        | Workload::BatchOverwrite
+        | Workload::BatchExtend => 0.6,
         Workload::GrowthWrite
         | Workload::GrowthScanCold
         | Workload::GrowthScanWarm
@@ -113,7 +117,11 @@ impl Phases {
             Workload::CommitOne => Some(&mut self.commit_one),
             Workload::Commit => Some(&mut self.commit),
             Workload::Mixed => Some(&mut self.mixed),
-            Workload::Writers => Some(&mut self.writers),
+            Workload::Writers
+            | Workload::WritersExtend
+            | Workload::BatchRead
+            | Workload::BatchOverwrite
+            | Workload::BatchExtend => Some(&mut self.writers),
             _ => None,
         }
     }

@@ -28,6 +28,26 @@ struct Sums {
     delta: Delta,
 }
 
+/// How the requests of one workload were handed over under one configuration; means over its trials.
+pub struct Submit {
+    /// Index of the configuration.
+    pub index: usize,
+    /// Which workload.
+    pub workload: Workload,
+    /// Whether the mode means to be asynchronous.
+    pub asynchronous: bool,
+    /// Share of the requests that were complete when submit returned, 0 to 1.
+    pub completed_at_submit: f64,
+    /// Share of the threads' time inside submit, 0 to 1.
+    pub submit_share: f64,
+    /// Most workers of the kernel in any trial.
+    pub kernel_workers: u32,
+    /// Requests in the device, mean over time.
+    pub device_depth: Option<f64>,
+    /// Requests that were kept in flight.
+    pub in_flight: u32,
+}
+
 /// The evidence so far: `sums[configuration][workload]`.
 pub struct Proof {
     configurations: Vec<Configuration>,
@@ -83,8 +103,18 @@ impl Proof {
             .map(|((configuration, (sums, &writing)), (&sessions, &block_bytes))| {
                 let mut checks = Vec::new();
                 if configuration.mode.asynchronous() {
-                    checks
-                        .push((None, really_asynchronous(configuration, &sums[Workload::Writers as usize])));
+                    let asked: Vec<Workload> = Workload::ALL
+                        .into_iter()
+                        .filter(|w| w.batches() && sums[*w as usize].trials > 0)
+                        .collect();
+                    checks.extend(asked.iter().map(|workload| {
+                        let sums = &sums[*workload as usize];
+                        (Some(*workload), really_asynchronous(configuration, "requests", sums))
+                    }));
+                    if asked.is_empty() {
+                        let writers = &sums[Workload::Writers as usize];
+                        checks.push((None, really_asynchronous(configuration, "batched writes", writers)));
+                    }
                 }
                 for workload in Workload::ALL {
                     let sums = &sums[workload as usize];
@@ -97,6 +127,42 @@ impl Proof {
                 checks
             })
             .collect()
+    }
+}
+
+impl Proof {
+    /// How requests were handed over, where it was watched: batches of one process, and writers of one file.
+    pub fn submits(&self) -> Vec<Submit> {
+        let watched: Vec<Workload> = Workload::ALL
+            .into_iter()
+            .filter(|w| w.batches() || matches!(w, Workload::Writers | Workload::WritersExtend))
+            .collect();
+        let of = |index: usize, workload: Workload| {
+            let (configuration, sums) = (&self.configurations[index], &self.sums[index][workload as usize]);
+            let in_flight =
+                if workload.batches() { configuration.writer_batch() } else { self.writing[index] };
+            Some(Submit {
+                index,
+                workload,
+                asynchronous: configuration.mode.asynchronous(),
+                completed_at_submit: sums.completed_at_submit?,
+                submit_share: sums.submit_share,
+                kernel_workers: sums.kernel_threads,
+                device_depth: sums.depth(),
+                in_flight,
+            })
+        };
+        (0..self.configurations.len())
+            .flat_map(|index| watched.iter().filter_map(move |workload| of(index, *workload)))
+            .collect()
+    }
+}
+
+impl Sums {
+    /// Requests in the device, mean over time.
+    fn depth(&self) -> Option<f64> {
+        let queue_ms = self.delta.device_queue_ms?;
+        (self.delta.elapsed.0 > 0).then(|| queue_ms as f64 * 1e6 / self.delta.elapsed.0 as f64)
     }
 }
 
@@ -147,7 +213,7 @@ fn workload_checks(
 }
 
 /// The author's open question in case `syscalls`: is it really asynchronous without O_DIRECT?
-fn really_asynchronous(configuration: &Configuration, writers: &Sums) -> Check {
+fn really_asynchronous(configuration: &Configuration, what: &str, writers: &Sums) -> Check {
     let name = configuration.name();
     let base = Check {
         id: "X1",
@@ -155,7 +221,7 @@ fn really_asynchronous(configuration: &Configuration, writers: &Sums) -> Check {
         severity: Severity::Context,
         status: Status::NotApplicable,
         value: writers.completed_at_submit,
-        threshold: "at most 50 % of the writes complete inside submit",
+        threshold: "at most 50 % of the requests complete inside submit",
         evidence: format!("{name}: this run did not observe its submit calls"),
     };
     let Some(share) = writers.completed_at_submit else { return base };
@@ -165,15 +231,16 @@ fn really_asynchronous(configuration: &Configuration, writers: &Sums) -> Check {
         1 => "one kernel worker did it instead".to_owned(),
         n => format!("{n} kernel workers did it instead"),
     };
-    let queue_ms = writers.delta.device_queue_ms.unwrap_or(0) as f64;
-    let depth = queue_ms * 1e6 / (writers.delta.elapsed.0 as f64).max(1.0);
-    let inside = format!("{kernel}; on average {depth:.1} requests were in the device");
+    let depth = writers
+        .depth()
+        .map_or_else(String::new, |depth| format!("; on average {depth:.1} requests were in the device"));
+    let inside = format!("{kernel}{depth}");
     if share > 0.5 {
         Check {
             status: Status::Warn,
             evidence: format!(
-                "{name} is asynchronous in name only: {share_percent:.0} % of the batched writes were already done when submit \
-                 returned, and the writer spent {submit_percent:.0} % of its time inside that call; {inside}"
+                "{name} is asynchronous in name only: {share_percent:.0} % of the {what} were already done when submit returned, \
+                 and {submit_percent:.0} % of the time was spent inside that call; {inside}"
             ),
             ..base
         }
@@ -181,8 +248,8 @@ fn really_asynchronous(configuration: &Configuration, writers: &Sums) -> Check {
         Check {
             status: Status::Pass,
             evidence: format!(
-                "{name}: {share_percent:.0} % of the batched writes were already done when submit returned; the writer spent \
-                 {submit_percent:.0} % of its time inside submit; {inside}"
+                "{name}: {share_percent:.0} % of the {what} were already done when submit returned; {submit_percent:.0} % of the \
+                 time was spent inside submit; {inside}"
             ),
             ..base
         }

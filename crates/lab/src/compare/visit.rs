@@ -75,8 +75,12 @@ impl Visit<'_> {
     /// What cannot be brought about.
     pub fn prepare(&self, workload: Workload) -> Result<(), LabError> {
         match workload {
-            Workload::ReadColdOne | Workload::ReadCold | Workload::Mixed => {
+            Workload::ReadColdOne | Workload::ReadCold | Workload::BatchRead | Workload::Mixed => {
                 self.open(&self.files.data)?.drop_cache()?;
+            }
+            Workload::WritersExtend | Workload::BatchExtend => {
+                self.remove_growth_file()?;
+                File::create_new(&self.files.growth, self.configuration.access())?;
             }
             // The hot region is read once: a page cache then holds it, a direct mode gains nothing by it.
             Workload::ReadCached => {
@@ -85,7 +89,11 @@ impl Visit<'_> {
             }
             Workload::GrowthWrite => self.new_growth_file()?,
             Workload::GrowthScanCold => self.open(&self.files.growth)?.drop_cache()?,
-            Workload::GrowthScanWarm | Workload::CommitOne | Workload::Commit | Workload::Writers => {}
+            Workload::GrowthScanWarm
+            | Workload::CommitOne
+            | Workload::Commit
+            | Workload::Writers
+            | Workload::BatchOverwrite => {}
             Workload::ScanDirectPath | Workload::ScanScattered | Workload::ScanCached => {
                 return Err(no_scans());
             }
@@ -107,7 +115,11 @@ impl Visit<'_> {
             Workload::CommitOne => self.commit(1, self.phases.commit_one),
             Workload::Commit => self.commit(self.sessions, self.phases.commit),
             Workload::Mixed => self.mixed(),
-            Workload::Writers => self.writers(),
+            Workload::Writers => self.writers(Pattern::RandomWrite),
+            Workload::WritersExtend => self.writers(Pattern::Append),
+            Workload::BatchRead => self.batches(Pattern::RandomReadAll),
+            Workload::BatchOverwrite => self.batches(Pattern::RandomWrite),
+            Workload::BatchExtend => self.batches(Pattern::Append),
             Workload::ScanDirectPath | Workload::ScanScattered | Workload::ScanCached => Err(no_scans()),
         }
     }
@@ -117,10 +129,14 @@ impl Visit<'_> {
     }
 
     fn load(&self, pattern: Pattern, threads: u32, in_flight: u32, measure: Nanos) -> LoadSpec {
+        let (path, file_id) = match pattern {
+            Pattern::Append => (&self.files.growth, GROWTH_FILE_ID),
+            _ => (&self.files.data, DATA_FILE_ID),
+        };
         LoadSpec {
             api: self.configuration.api,
             access: self.configuration.access(),
-            paths: vec![self.files.data.clone()],
+            paths: vec![path.clone()],
             threads,
             in_flight,
             pattern,
@@ -128,7 +144,7 @@ impl Visit<'_> {
             span: 0..self.files.data_bytes,
             batch_min: 1,
             verify_every: 64,
-            file_id: DATA_FILE_ID,
+            file_id,
             seed: self.seed,
             interval: SLICE,
             pin_cores: false,
@@ -166,15 +182,7 @@ impl Visit<'_> {
     /// The file is new in each visit. In mode `concurrent` its extents are written before the clock starts, because that
     /// is what the mode means; every other mode extends the file as it writes.
     fn new_growth_file(&self) -> Result<(), LabError> {
-        match std::fs::remove_file(&self.files.growth) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(LabError::Target(format!(
-                    "cannot remove our own {}: {error}",
-                    self.files.growth.display()
-                )));
-            }
-            _ => {}
-        }
+        self.remove_growth_file()?;
         if self.configuration.mode.prewritten() {
             let plain = File::create_new(
                 &self.files.growth,
@@ -192,6 +200,16 @@ impl Visit<'_> {
             File::create_new(&self.files.growth, self.configuration.access())?;
         }
         Ok(())
+    }
+
+    fn remove_growth_file(&self) -> Result<(), LabError> {
+        match std::fs::remove_file(&self.files.growth) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LabError::Target(format!(
+                "cannot remove our own {}: {error}",
+                self.files.growth.display()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn growth_write(&self) -> Result<Trial, LabError> {
@@ -243,9 +261,17 @@ impl Visit<'_> {
         mixed::run(&mixed, self.log()?, self.window(self.phases.mixed), self.cancel)
     }
 
-    fn writers(&self) -> Result<Trial, LabError> {
+    /// One process hands over a batch and waits for all of it, as a database writer does; a blocking mode has no batches.
+    fn batches(&self, pattern: Pattern) -> Result<Trial, LabError> {
+        let batch = self.configuration.writer_batch();
+        let mut spec = self.load(pattern, 1, batch, self.phases.writers);
+        spec.batch_min = batch;
+        Ok(Trial::of_load(load::run(&spec, self.cancel)?, spec.block_bytes))
+    }
+
+    fn writers(&self, pattern: Pattern) -> Result<Trial, LabError> {
         let (threads, in_flight) = self.writing;
-        let mut spec = self.load(Pattern::RandomWrite, threads, in_flight, self.phases.writers);
+        let mut spec = self.load(pattern, threads, in_flight, self.phases.writers);
         spec.verify_every = 0;
         // One submitter with a batch in flight uses blocking threads nowhere; the API stays the configuration's.
         debug_assert!(in_flight == threads || self.configuration.api != Api::Threads);

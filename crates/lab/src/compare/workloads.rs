@@ -32,6 +32,14 @@ pub enum Workload {
     ScanScattered,
     /// Case `scan`: again, when caches hold what they could.
     ScanCached,
+    /// Many writers make one file longer.
+    WritersExtend,
+    /// Case `syscalls`: one submitter reads single blocks in batches, nothing cached.
+    BatchRead,
+    /// Case `syscalls`: the same for writes to blocks that are there.
+    BatchOverwrite,
+    /// Case `syscalls`: the same for writes that make the file longer.
+    BatchExtend,
 }
 
 /// What a workload is called, asks and measures.
@@ -50,7 +58,7 @@ pub struct About {
 
 impl Workload {
     /// All, in running order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::ReadColdOne,
         Self::ReadCold,
         Self::ReadCached,
@@ -64,6 +72,10 @@ impl Workload {
         Self::ScanDirectPath,
         Self::ScanScattered,
         Self::ScanCached,
+        Self::WritersExtend,
+        Self::BatchRead,
+        Self::BatchOverwrite,
+        Self::BatchExtend,
     ];
 
     /// Its description.
@@ -162,6 +174,34 @@ impl Workload {
                 "MB/s",
                 true,
             ),
+            Self::WritersExtend => about(
+                "writers-extend",
+                "many writers extend one file",
+                "How many durable single-block writes per second do many writers append to one file?",
+                "writes/s",
+                true,
+            ),
+            Self::BatchRead => about(
+                "batch-read",
+                "batches of cold reads",
+                "How many single blocks per second does one process read in batches, nothing cached?",
+                "reads/s",
+                true,
+            ),
+            Self::BatchOverwrite => about(
+                "batch-overwrite",
+                "batches of overwriting writes",
+                "How many durable writes per second does one process hand over in batches, to blocks that are there?",
+                "writes/s",
+                true,
+            ),
+            Self::BatchExtend => about(
+                "batch-extend",
+                "batches of extending writes",
+                "How many durable writes per second does one process hand over in batches, each making the file longer?",
+                "writes/s",
+                true,
+            ),
         }
     }
 
@@ -170,8 +210,23 @@ impl Workload {
         match target {
             TargetKind::Files => !self.scans(),
             // Many writers on one file are database writers there, and part of `mixed`.
-            TargetKind::Engine => self != Self::Writers,
+            TargetKind::Engine => !self.plain(),
         }
+    }
+
+    /// Whether it is a matter of plain files.
+    fn plain(self) -> bool {
+        self.batches() || matches!(self, Self::Writers | Self::WritersExtend)
+    }
+
+    /// Whether one process hands its requests over in batches.
+    pub fn batches(self) -> bool {
+        matches!(self, Self::BatchRead | Self::BatchOverwrite | Self::BatchExtend)
+    }
+
+    /// Whether it makes a new file longer block by block.
+    pub fn extends(self) -> bool {
+        matches!(self, Self::WritersExtend | Self::BatchExtend)
     }
 
     /// Whether it is a fixed amount of work instead of a span of time.
@@ -188,8 +243,8 @@ impl Workload {
     pub fn sessions(self, sessions: u32) -> u32 {
         match self {
             Self::ReadColdOne | Self::CommitOne => 1,
-            Self::Writers => super::configuration::WRITERS,
-            bulk if bulk.bulk() => 1,
+            Self::Writers | Self::WritersExtend => super::configuration::WRITERS,
+            alone if alone.bulk() || alone.batches() => 1,
             _ => sessions,
         }
     }
@@ -214,6 +269,7 @@ impl Workload {
                 | Self::ScanDirectPath
                 | Self::ScanScattered
                 | Self::ScanCached
+                | Self::BatchRead
         )
     }
 

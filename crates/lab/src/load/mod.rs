@@ -31,18 +31,23 @@ pub enum Pattern {
     RandomRead,
     /// In random order, each block once until all were read, then again in the same order.
     RandomReadOnce,
+    /// In random order, each block once; the run ends when all were read.
+    RandomReadAll,
     /// Each thread reads its own contiguous part of the span from its start, and again.
     SequentialRead,
     /// In random order, each block once until all were written, then again; stamped with a rising generation.
     RandomWrite,
     /// Each thread writes its own contiguous part of the span from its start, and again, stamped.
     SequentialWrite,
+    /// From the beginning of the span, each thread the next block that none has written, stamped: on a new file each write makes
+    /// it longer. The run ends when the span is full.
+    Append,
 }
 
 impl Pattern {
     /// Whether it changes the files.
     pub const fn writes(self) -> bool {
-        matches!(self, Self::RandomWrite | Self::SequentialWrite)
+        matches!(self, Self::RandomWrite | Self::SequentialWrite | Self::Append)
     }
 }
 
@@ -111,7 +116,7 @@ pub struct Slice {
 pub struct Measured {
     /// When counting began.
     pub started: Nanos,
-    /// When it ended; before its time when storage kept failing.
+    /// When it ended; before its time when storage kept failing, or the pattern came to its end.
     pub ended: Nanos,
     /// One per interval.
     pub slices: Vec<Slice>,
@@ -210,7 +215,7 @@ fn run_with<'q>(
     check(spec)?;
     let files = spec.paths.iter().map(|path| Ok(Arc::new(File::open(path, spec.access)?)));
     let files: Vec<Arc<File>> = files.collect::<Result<_, IoError>>()?;
-    if matches!(spec.pattern, Pattern::RandomRead | Pattern::RandomReadOnce) {
+    if matches!(spec.pattern, Pattern::RandomRead | Pattern::RandomReadOnce | Pattern::RandomReadAll) {
         // Read-ahead would fetch what nobody asked for. The advice belongs to the open file, so it is given here.
         files.iter().try_for_each(|file| file.advise_random())?;
     }

@@ -18,11 +18,15 @@ pub(super) struct Places {
     blocks_per_file: u64,
     block_bytes: u64,
     first: u64,
+    /// Whether the pattern ends, and has ended.
+    ends: bool,
+    ended: bool,
 }
 
 enum Next {
     Random { rng: Rng, blocks: u64 },
     Once(Deck),
+    Append { dealt: Arc<AtomicU64>, blocks: u64 },
     Sequential { from: u64, to: u64, at: u64 },
 }
 
@@ -35,9 +39,10 @@ pub(super) fn split(spec: &LoadSpec, files: u64, threads: u64) -> Vec<Places> {
     let next = |thread: u64| match spec.pattern {
         Pattern::RandomRead => Next::Random { rng: Rng::new(spec.seed.part(thread)), blocks },
         // Two writes to one block in flight together may tear it, so writes are dealt from one deck too.
-        Pattern::RandomReadOnce | Pattern::RandomWrite => {
+        Pattern::RandomReadOnce | Pattern::RandomReadAll | Pattern::RandomWrite => {
             Next::Once(Deck::new(spec.seed, blocks, dealt.clone()))
         }
+        Pattern::Append => Next::Append { dealt: dealt.clone(), blocks },
         Pattern::SequentialRead | Pattern::SequentialWrite => {
             // More threads than blocks: some share one.
             let from = (blocks * thread / threads).min(blocks - 1);
@@ -45,7 +50,15 @@ pub(super) fn split(spec: &LoadSpec, files: u64, threads: u64) -> Vec<Places> {
             Next::Sequential { from, to, at: from }
         }
     };
-    let places = |thread| Places { next: next(thread), blocks_per_file, block_bytes, first: spec.span.start };
+    let ends = matches!(spec.pattern, Pattern::RandomReadAll | Pattern::Append);
+    let places = |thread| Places {
+        next: next(thread),
+        blocks_per_file,
+        block_bytes,
+        first: spec.span.start,
+        ends,
+        ended: false,
+    };
     (0..threads).map(places).collect()
 }
 
@@ -54,7 +67,16 @@ impl Places {
     pub(super) fn next(&mut self) -> Place {
         let block = match &mut self.next {
             Next::Random { rng, blocks } => rng.below(*blocks),
-            Next::Once(deck) => deck.draw(),
+            Next::Once(deck) => {
+                let block = deck.draw();
+                self.ended |= self.ends && deck.at >= deck.blocks;
+                block
+            }
+            Next::Append { dealt, blocks } => {
+                let block = dealt.fetch_add(1, Ordering::Relaxed);
+                self.ended |= block + 1 >= *blocks;
+                block % *blocks
+            }
             Next::Sequential { from, to, at } => {
                 let block = *at;
                 *at = if block + 1 == *to { *from } else { block + 1 };
@@ -62,6 +84,12 @@ impl Places {
             }
         };
         self.place(block)
+    }
+
+    /// Whether the last block has been dealt of a pattern that comes to an end.
+    #[inline]
+    pub(super) fn ended(&self) -> bool {
+        self.ended
     }
 
     #[inline]

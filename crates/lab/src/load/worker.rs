@@ -110,6 +110,9 @@ impl<'a> Worker<'a> {
                 return self.drain();
             }
             self.look(now, tally);
+            if self.places.ended() {
+                self.shared.stop.store(true, Ordering::Relaxed);
+            }
             if self.shared.stop.load(Ordering::Relaxed) {
                 tally.cut_short(now, self.queue.counters());
                 return self.drain();

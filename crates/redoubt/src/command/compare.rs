@@ -1,10 +1,11 @@
 //! `redoubt compare`
 
+use super::mix::given;
 use super::{command_line, directory, measured, print};
-use crate::cli::Compare;
+use crate::cli::{Compare, MixOptions};
 use anyhow::{Context, Result, anyhow};
 use lab::compare::experiment::Experiment;
-use lab::compare::{Options, preview};
+use lab::compare::{Mix, Options, preview};
 use lab::factor::{Limit, Storage};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -53,13 +54,27 @@ fn asked(options: &Compare) -> Result<Options> {
         size: file.or(options.size, "size")?,
         sessions: file.or(options.sessions, "sessions")?.unwrap_or(10),
         block: file.or(options.block, "block")?.unwrap_or(Bytes::kib(8)),
-        read_share: file.or(options.read_share, "read_share")?.unwrap_or(0.9),
-        hit_ratio: file.or(options.hit_ratio, "hit_ratio")?.unwrap_or(0.9),
+        mix: mix(&options.mix, &file)?,
         modes: options.modes.clone(),
         apis: options.api.clone(),
         seed: options.run.seed.map_or_else(Seed::draw, Seed),
         command: command_line(),
         record_path: options.run.record.clone(),
+    })
+}
+
+/// The user's mix: what was typed, then what the file says.
+fn mix(typed: &MixOptions, file: &Written<'_>) -> Result<Mix> {
+    let given = given(&MixOptions {
+        read_share: file.or(typed.read_share, "read_share")?,
+        hit_ratio: file.or(typed.hit_ratio, "hit_ratio")?,
+        commits_per_tx: file.or(typed.commits_per_tx, "commits_per_tx")?,
+        awr: file.or(typed.awr.clone(), "awr")?,
+        mix_from: file.or(typed.mix_from.clone(), "mix_from")?,
+    })?;
+    Ok(Mix {
+        values: given.values().map(|(key, value)| (key.to_owned(), value)).collect(),
+        said: given.said.clone(),
     })
 }
 

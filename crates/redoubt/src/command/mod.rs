@@ -5,6 +5,7 @@ mod cases;
 mod cleanup;
 mod compare;
 mod doctor;
+mod mix;
 mod report;
 mod run;
 mod sql;

@@ -1,9 +1,10 @@
 //! `redoubt report`
 
+use super::mix::given;
 use super::{print, width, write_new};
 use crate::cli::{Format, Report};
-use ::report::{Given, Reports};
-use anyhow::{Context, Error, Result, ensure};
+use ::report::Reports;
+use anyhow::{Result, ensure};
 use record::Reader;
 use std::process::ExitCode;
 
@@ -23,13 +24,14 @@ pub fn run(options: &Report) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let given = given(options)?;
+    let given = given(&options.mix)?;
     if matches!(options.format, Format::Raw) && options.html.is_none() {
         for reader in &readers {
             print(&record::export_json(reader)?.to_string());
         }
         return Ok(ExitCode::SUCCESS);
     }
+    let given = (!given.is_empty()).then_some(given);
     let reports = Reports::read(&readers, given.as_ref())?;
     if let Some(path) = &options.html {
         write_new(path, &reports.html())?;
@@ -41,21 +43,6 @@ pub fn run(options: &Report) -> Result<ExitCode> {
         Format::Text | Format::Raw => reports.terminal(width(), true),
     });
     Ok(ExitCode::SUCCESS)
-}
-
-/// The user's own mix: what is typed goes before what a file or a run says.
-fn given(options: &Report) -> Result<Option<Given>> {
-    let mut given =
-        Given::typed(options.read_share, options.hit_ratio, options.commits_per_tx).map_err(Error::msg)?;
-    if let Some(path) = &options.awr {
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let read = Given::awr(&String::from_utf8_lossy(&bytes)).map_err(Error::msg)?;
-        given = given.or(read);
-    }
-    if let Some(run) = &options.mix_from {
-        given = given.or(Given::of_run(&Reader::open(&record::runs::find(run)?)?)?);
-    }
-    Ok((!given.is_empty()).then_some(given))
 }
 
 fn list() -> Result<()> {

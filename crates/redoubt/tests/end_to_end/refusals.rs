@@ -25,6 +25,12 @@ fn nonsense_on_the_command_line() {
 fn values_out_of_range() {
     check(&["compare", "--read-share", "90"], &["--read-share", "0 to 1"]);
     check(&["compare", "--hit-ratio", "1.5"], &["--hit-ratio", "0 to 1"]);
+    check(&["compare", "--commits-per-tx", "-1"], &["--commits-per-tx"]);
+    check(&["compare", "--commits-per-tx", "nan"], &["--commits-per-tx", "0 to"]);
+    check(&["compare", "--awr", "no/such/report.txt"], &["no/such/report.txt", "is the name right?"]);
+    check(&["compare", "--awr", crate::stage::OWN_FILE], &["logical reads", "Load Profile"]);
+    check(&["compare", "--mix-from", "no-such-run"], &["no-such-run"]);
+    check(&["compare", "--awr", "a.txt", "--mix-from", "last"], &["--mix-from"]);
     check(&["compare", "--minutes", "0"], &["--minutes", "out of range"]);
     check(&["compare", "--sessions", "0"], &["--sessions"]);
     check(&["compare", "--block", "5000"], &["--block", "8k"]);

@@ -4,6 +4,7 @@
 //! integrity rule failed, are left out with their reason and counted. A configuration whose figure is withdrawn is
 //! shown, but neither decides nor is decided.
 
+use super::calls::Calls;
 use super::database::spent::Spent;
 use super::devices::{self, DeviceUse};
 use super::doubts::{Doubts, Marks};
@@ -38,6 +39,8 @@ pub struct Comparison {
     pub factors: Vec<Varied>,
     /// Which one move of files pays, where places were varied.
     pub placements: Vec<Placement>,
+    /// What became of calls, where that was asked.
+    pub calls: Calls,
     /// The workloads, in the order of the plan.
     pub workloads: Vec<Workload>,
     /// The weighted verdict, or why there is none.
@@ -193,6 +196,7 @@ impl Comparison {
             baseline,
             factors: factors::varied(evidence),
             placements: Vec::new(),
+            calls: Calls::default(),
             workloads: Vec::new(),
             mix: Err(String::new()),
             rule,
@@ -215,6 +219,7 @@ impl Comparison {
             comparison.workloads.push(workload);
         }
         comparison.placements = placement::read(&comparison);
+        comparison.calls = Calls::read(evidence, &comparison);
         comparison.left_out = left_out.into_iter().collect();
         comparison.mix = weighted::mix(evidence, &comparison);
         Some(comparison)

@@ -121,6 +121,11 @@ impl Given {
         self.values.get(key).copied()
     }
 
+    /// All values with their names in the plan.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+        self.values.iter().map(|(key, value)| (*key, *value))
+    }
+
     fn of_rates(rates: &Rates, source: &str) -> Result<Self, String> {
         let rate = |metric: Metric| rates.get(&metric).copied().filter(|v| *v >= 0.0 && v.is_finite());
         let positive = |metric: Metric| rate(metric).filter(|v| *v > 0.0);

@@ -4,6 +4,7 @@
 //! decide (arithmetic of the network: [`mix`]), [`factors`] and [`placement`] where more than modes were varied ([`ranked`] says it); [`database`] says what the embedded database saw of a run; [`curve`], [`shape`] and
 //! [`timeline`] prepare what is drawn; [`sentence`] says it; [`side`] puts several runs beside each other. Nothing below this folder looks into a record.
 
+pub mod calls;
 pub mod compare;
 pub mod curve;
 pub mod database;

@@ -59,6 +59,9 @@ fn times(ratio: &Interval, what: &str, than: &str) -> String {
 }
 
 fn of_comparison(comparison: &Comparison) -> Answer {
+    if let Some(answer) = super::calls::answer(comparison) {
+        return answer;
+    }
     if comparison.general()
         && let Some(answer) = super::ranked::answer(comparison)
     {

@@ -174,7 +174,22 @@ fn inputs(evidence: &Evidence, comparison: &Comparison) -> Result<(Inputs, Vec<S
             "no mix was given with this run; type --read-share and --hit-ratio with the next one".into()
         );
     };
+    let plan = &evidence.plan["mix"];
+    let texts = |key: &str| plan[key].as_array().into_iter().flatten().filter_map(Value::as_str);
     let mut assumptions = own.map_or_else(Vec::new, |given| given.said.clone());
+    assumptions.extend(texts("said").map(str::to_owned));
+    let nobody = |key: &str| own.is_none_or(|own| own.get(key).is_none()) && event[key].is_null();
+    for key in texts("assumed").filter(|key| nobody(key)) {
+        assumptions.push(match key {
+            "read_share" => {
+                format!("reads are {} of the work (--read-share says otherwise)", words::percent(read_share))
+            }
+            _ => format!(
+                "the buffer cache hits {} of the gets (--hit-ratio says otherwise)",
+                words::percent(hit_ratio)
+            ),
+        });
+    }
     let mut or = |key: &str, otherwise: f64, words: &str| {
         given(key).filter(|v| *v >= 0.0 && v.is_finite()).unwrap_or_else(|| {
             assumptions.push(words.to_owned());

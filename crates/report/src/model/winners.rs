@@ -67,8 +67,18 @@ impl WinnersMap {
         }
     }
 
-    /// Who wins from where on: one sentence for each of the two lines on which the winner changes.
+    /// Whether anything is decided anywhere.
+    pub fn decided(&self) -> bool {
+        self.cells.iter().flatten().flatten().any(|winner| !matches!(winner, Winner::Unknown(_)))
+    }
+
+    /// Who wins from where on: one sentence for each of the two lines on which the winner changes; one alone where nothing is decided.
     pub fn sentences(&self, comparison: &Comparison, inputs: &Inputs) -> Vec<String> {
+        if !self.decided() {
+            return vec![
+                "Nothing is decided at any hit ratio or read share: the blocks differ too much from each other. More --minutes would tell.".into(),
+            ];
+        }
         let along = |stretches: &[Stretch], what: &str, held: String| -> Option<String> {
             let told: Vec<String> = stretches.iter().map(|s| s.told(comparison)).collect();
             match told.as_slice() {

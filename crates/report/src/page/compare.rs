@@ -29,6 +29,7 @@ pub(super) fn sections(comparison: &Comparison) -> String {
         .concat(),
         false => matrix(comparison),
     };
+    out.push_str(&super::calls::sections(comparison));
     if let Ok(mix) = &comparison.mix {
         out.push_str(&mix_section(comparison, mix));
     }
@@ -331,6 +332,13 @@ fn break_even(comparison: &Comparison, mix: &Mix) -> String {
 /// The map of who wins where, and the winners along the user's own lines.
 fn winners(comparison: &Comparison, mix: &Mix) -> String {
     let map = &mix.map;
+    if !map.decided() {
+        let said: String =
+            map.sentences(comparison, &mix.inputs).iter().map(|s| super::sentence(s)).collect();
+        return format!(
+            "<section class=\"panel\" id=\"winners\">\n<h3>Who wins where</h3>\n<p class=\"say\">{said}</p>\n</section>\n"
+        );
+    }
     // Letters go to those that win somewhere, alone or with others that do not differ; all together are no winner.
     let measured = mix.workload.cells.iter().filter(|cell| cell.not_compared.is_none()).count();
     let set = |winner: &Option<Winner>| -> Option<Vec<usize>> {

@@ -4,6 +4,7 @@
 //! (so the numbers stand beside the picture, for eyes and for screen readers), time lines, doubts, facts, how it was found.
 
 mod calibrate;
+mod calls;
 mod compare;
 mod compared;
 mod configurations;

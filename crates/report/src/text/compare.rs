@@ -24,6 +24,7 @@ pub(super) fn report(page: Page, comparison: &Comparison) -> String {
         true => super::ranked::report(page, comparison),
         false => matrix(page, comparison),
     };
+    out.push_str(&super::calls::report(page, comparison));
     if let Ok(mix) = &comparison.mix {
         out.push_str(&break_even(page, comparison, mix));
     }

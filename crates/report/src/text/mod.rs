@@ -5,6 +5,7 @@
 
 mod area;
 mod calibrate;
+mod calls;
 mod canvas;
 mod compare;
 mod compared;

@@ -5,7 +5,8 @@
 //! is *not* used: near saturation it is numerically unstable and returned a speed-up of 2.53 where 1.22 was true.
 //!
 //! Kept in logarithms: 1000 parallel servers make `f` grow like e¹⁰⁰⁰, which no constant rescaling keeps inside a double at
-//! both ends. It costs an exponential per term, some milliseconds at N = 1024.
+//! both ends. That costs an exponential per term, some milliseconds at N = 1024; a map of who wins where solves tens of thousands of
+//! small networks, so where one rescaling does fit (`f(n) βⁿ`, which divides the throughput by β) plain products are summed.
 
 /// A place where transactions queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,15 +71,53 @@ pub fn network_throughput(stations: &[Station], think_seconds: f64, n: usize) ->
     if visited.clone().any(|s| (1..=n).any(|k| s.rate_at(k) <= 0.0)) {
         return 0.0;
     }
+    let mut stations: Vec<Vec<f64>> = visited.map(|station| station.log_products(n)).collect();
     // With no think time the delay station is empty: f(0) = 1 and nothing else.
-    let mut g = vec![0.0; n + 1];
-    for k in 1..=n {
-        g[k] = g[k - 1] + (think_seconds / k as f64).ln();
+    if think_seconds > 0.0 {
+        let mut thinking = vec![0.0; n + 1];
+        for k in 1..=n {
+            thinking[k] = thinking[k - 1] + (think_seconds / k as f64).ln();
+        }
+        stations.push(thinking);
     }
-    for station in visited {
-        g = convolve(&g, &station.log_products(n));
+    if let Some(throughput) = plain(&stations, n) {
+        return throughput;
+    }
+    let mut g = vec![f64::NEG_INFINITY; n + 1];
+    g[0] = 0.0;
+    for station in &stations {
+        g = convolve(&g, station);
     }
     (g[n - 1] - g[n]).exp()
+}
+
+/// Largest exponent, up or down, of a term that plain products may have: sums of them and of their products stay finite, and what is
+/// lost below is nothing beside the largest.
+const EXPONENT_MAX: f64 = 100.0;
+
+/// The same with plain products; `None` where no single rescaling keeps all terms inside a double.
+fn plain(stations: &[Vec<f64>], n: usize) -> Option<f64> {
+    // The slowest station grows fastest: divided by its growth, every term is at most about 1.
+    let growth = stations.iter().map(|log| log[n] / n as f64).fold(f64::NEG_INFINITY, f64::max);
+    let mut g = vec![0.0; n + 1];
+    g[0] = 1.0;
+    let mut next = vec![0.0; n + 1];
+    for log in stations {
+        let mut scaled = vec![0.0; n + 1];
+        for (k, term) in scaled.iter_mut().enumerate() {
+            let exponent = log[k] - growth * k as f64;
+            if exponent > EXPONENT_MAX {
+                return None;
+            }
+            *term = exponent.exp();
+        }
+        for (m, sum) in next.iter_mut().enumerate() {
+            *sum = (0..=m).map(|k| g[k] * scaled[m - k]).sum();
+        }
+        std::mem::swap(&mut g, &mut next);
+    }
+    let throughput = g[n - 1] / g[n] * (-growth).exp();
+    (throughput.is_finite() && throughput > 0.0 && g[n] > 1e-280).then_some(throughput)
 }
 
 /// Index of the station that is busiest with `n` sessions: the one whose speed-up would help most. 0 when there are none.
@@ -141,6 +180,28 @@ mod tests {
         assert!((x * 4e-3 / 1024.0 - 1.0).abs() < 1e-9, "a delay-like network: {x}");
         let think = network_throughput(&database(1e-3, 4.0), 1_000.0, 1024);
         assert!((think - 1024.0 / 1_000.0).abs() < 0.01, "{think}");
+    }
+
+    #[test]
+    fn plain_products_and_logarithms_agree() {
+        let by_logarithms = |stations: &[Station], think: f64, n: usize| {
+            let mut g = vec![f64::NEG_INFINITY; n + 1];
+            g[0] = 0.0;
+            for k in 1..=n {
+                g[k] = g[k - 1] + (think / k as f64).ln();
+            }
+            let g = stations.iter().fold(g, |g, s| convolve(&g, &s.log_products(n)));
+            (g[n - 1] - g[n]).exp()
+        };
+        for (cpu, reads, think, n) in
+            [(1e-3, 4.0, 0.0, 1), (1e-3, 4.0, 0.0, 10), (1e-6, 40.0, 1e-4, 32), (1e-1, 0.01, 0.0, 64)]
+        {
+            let stations = database(cpu, reads);
+            let logs: Vec<Vec<f64>> = stations.iter().map(|s| s.log_products(n)).collect();
+            assert!(think > 0.0 || plain(&logs, n).is_some(), "a small network needs no logarithms");
+            let (a, b) = (network_throughput(&stations, think, n), by_logarithms(&stations, think, n));
+            assert!((a / b - 1.0).abs() < 1e-10, "{a} and {b}");
+        }
     }
 
     #[test]
