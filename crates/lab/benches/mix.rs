@@ -82,6 +82,17 @@ fn main() -> ExitCode {
     let mut errors = vec![Vec::new(); MIXES.len()];
     for round in 0..rounds {
         let parts = bench.parts(round as u64);
+        for m in [
+            mix("D 100 hot, commit", 100, 0.0, 1),
+            mix("D 400 hot, commit", 400, 0.0, 1),
+            mix("D 1 cold, commit", 1, 1.0, 1),
+            mix("D 4 cold, commit", 4, 1.0, 1),
+            mix("D 1 hot 10 commits", 1, 0.0, 10),
+            mix("D 0.1 cold commit", 1, 0.1, 1),
+        ] {
+            bench.play(SESSIONS, &m, Seed(7));
+        }
+        bench.play(SESSIONS, &COMMIT, Seed(8));
         for (mix, errors) in MIXES.iter().zip(&mut errors) {
             let done = bench.play(SESSIONS, mix, Seed(round as u64));
             let predicted = parts.predict(mix, done.misses);
@@ -194,11 +205,48 @@ impl Bench {
                 });
             }
             clock::sleep_until(clock::now() + SETTLE);
+            let moment = lab::database::interval::Moment::of(&self.instance, &[], &Default::default());
+            let st0 = self.instance.sysstat();
             let before = self.seen(&count);
             clock::sleep_until(clock::now() + Nanos::secs(self.seconds));
             let after = self.seen(&count);
+            let told2: Vec<(String, u64)> = self
+                .instance
+                .sysstat()
+                .into_iter()
+                .zip(st0)
+                .filter(|(a, b)| a.value != b.value)
+                .map(|(a, b)| (a.name.to_string(), a.value - b.value))
+                .collect();
+            let told = moment.until_now(&self.instance, &[], &Default::default()).db_time();
             stop.store(true, Ordering::Relaxed);
             let transactions = (after.count - before.count).max(1) as f64;
+            let waits: Vec<String> = told
+                .waits
+                .iter()
+                .take(5)
+                .map(|(e, share)| {
+                    format!(
+                        "{} {:.1}us",
+                        e.name(),
+                        share * told.active * (after.at - before.at).as_secs() * 1e6 / transactions
+                    )
+                })
+                .collect();
+            let stats: Vec<String> = told2
+                .iter()
+                .map(|(n, v)| format!("{n} {:.0}", *v as f64 / (after.at - before.at).as_secs()))
+                .collect();
+            println!("      {}", stats.join(", "));
+            println!(
+                "    [{} x{sessions_count}] {:.0}/s cpu {:.1}us other {:.1}us of {:.1}us: {}",
+                mix.name,
+                transactions / (after.at - before.at).as_secs(),
+                (after.cpu_seconds - before.cpu_seconds) * 1e6 / transactions,
+                told.cpu * told.active * (after.at - before.at).as_secs() * 1e6 / transactions,
+                told.active * (after.at - before.at).as_secs() * 1e6 / transactions,
+                waits.join(", ")
+            );
             Done {
                 sessions: sessions_count,
                 per_second: transactions / (after.at - before.at).as_secs(),

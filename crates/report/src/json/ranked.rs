@@ -1,6 +1,7 @@
 //! Ranks, effects, placement and proofs for programs.
 
 use super::{interval, number};
+use crate::model::calls::{Pair, Submit};
 use crate::model::compare::{Cell, Comparison, Workload};
 use crate::model::devices::DeviceUse;
 use crate::model::factors::Proof;
@@ -55,6 +56,30 @@ pub(super) fn effects(c: &Comparison, w: &Workload) -> Value {
             value
         }).collect::<Vec<_>>(),
     })
+}
+
+/// How requests of each workload were handed over.
+pub(super) fn submits(c: &Comparison) -> Value {
+    let one = |s: &Submit| {
+        json!({ "configuration": c.configurations[s.configuration].name, "workload": c.workloads[s.workload].name,
+                "verdict": s.manner.words(), "sentence": s.said(), "inside_submit": number(s.inside),
+                "done_at_return": number(s.done_at_return), "in_the_device": s.depth.map(number), "workers": s.workers })
+    };
+    c.calls.submits.iter().map(one).collect()
+}
+
+/// Many writers of one file against one.
+pub(super) fn writers(c: &Comparison) -> Value {
+    let one = |p: &Pair| {
+        let mut value = decision(&p.decision);
+        value["configuration"] = json!(p.name);
+        value["workload"] = json!(c.workloads[p.workload].name);
+        value["writers"] = json!(p.writers);
+        value["in_the_device"] = json!([p.depths.0.map(number), p.depths.1.map(number)]);
+        value["sentence"] = json!(p.said(c));
+        value
+    };
+    c.calls.pairs.iter().map(one).collect()
 }
 
 /// Every move of files, the largest gain first.
