@@ -1,29 +1,36 @@
 //! A mixed workload predicted from its measured parts, against what it then does: the arithmetic of the verdict for a user's mix.
 //!
-//! Parts: gets that the cache holds, cold reads, commits, by 1, 2, 4 and 8 sessions, with the CPU time of one. The prediction is the closed
-//! network of docs/method.md, 8.2: a CPU, reads and a log that serve at the measured rates. Three mixes to which nothing was fitted are
-//! then played; their miss ratio is what the database counted, as a user's would be.
+//! Parts: gets that the cache holds, cold reads, commits, by 1, 2, 4 and 8 sessions; then two parts at once by sessions of their own, because
+//! reads, log and processors slow each other down. The prediction is mean value analysis with these interactions (docs/method.md, 8.2, last
+//! level); beside it stands that of the network of stations that know nothing of each other. Three mixes to which nothing was fitted are then
+//! played; their miss ratio is what the database counted, as a user's would be.
 //!
-//! `cargo x bench mix --rounds 3 --seconds 4`
+//! Wants a quiet machine: it says how much of the processors others used meanwhile.
+//!
+//! `cargo x bench mix --rounds 3 --seconds 2`
 #![forbid(unsafe_code)]
 
 mod common;
 
+use common::child::cpu_of_self;
 use common::flags::Flags;
 use common::goals::{Aim, Goals, median};
 use engine::{AlterSystem, Column, ColumnKind, Instance, Session, Shutdown, Table, TableDef, Value};
+use host::counters::Watch;
 use host::journal::Journal;
 use host::workspace::Workspace;
 use io::{Api, IoMode};
 use lab::compare::configuration::Configuration;
+use lab::database::interval::Moment;
 use lab::database::random_read::{self, Rows};
 use lab::database::{Database, Sizes, sessions};
-use stats::mix::{Station, network_throughput};
+use stats::mix::{Residence, Station, interacting_throughput, network_throughput};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use units::{Bytes, Nanos, Rng, Seed, clock};
+use waits::Event;
 
 const BLOCK: Bytes = Bytes::kib(8);
 const SETTLE: Nanos = Nanos::millis(300);
@@ -32,6 +39,8 @@ const SESSIONS: u32 = 8;
 const DEPTHS: [u32; 4] = [1, 2, 4, SESSIONS];
 /// A prediction may miss by this share.
 const ERROR_MAX: f64 = 0.10;
+/// Fewer reads per second are no part that was asked for.
+const READS_MIN: f64 = 100.0;
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// What a transaction does: gets, of which a share goes anywhere in the table and the rest to a part that the cache holds; commits.
@@ -55,20 +64,50 @@ const MIXES: [Mix; 3] = [
     mix("100 gets, 2 of a hundred anywhere, 2 commits", 100, 0.02, 2),
 ];
 
-/// What was done, per transaction.
-#[derive(Clone, Copy)]
+/// Sessions that do one part beside sessions that do another.
+const PAIRS: [[(u32, &Mix); 2]; 7] = [
+    [(4, &COLD), (4, &COMMIT)],
+    [(2, &COLD), (6, &COMMIT)],
+    [(6, &COLD), (2, &COMMIT)],
+    [(4, &HOT), (4, &COMMIT)],
+    [(2, &HOT), (6, &COMMIT)],
+    [(4, &HOT), (4, &COLD)],
+    [(2, &HOT), (6, &COLD)],
+];
+/// Stations: on a processor or wanting one, reading, in the log.
+const CPU: usize = 0;
+const READ: usize = 1;
+const LOG: usize = 2;
+
+/// What was done, per second, and where sessions were.
+#[derive(Clone, Copy, Debug)]
 struct Done {
-    sessions: u32,
-    per_second: f64,
-    cpu_seconds: f64,
+    transactions: f64,
+    gets: f64,
     misses: f64,
+    commits: f64,
+    /// Sessions at each station, mean over time.
+    present: [f64; 3],
+    /// Processor time of this process per second.
+    cpu_seconds: f64,
+    /// Share of the processors that others used.
+    others: f64,
 }
 
-/// What the parts cost: CPU time of each, seconds, and the rates of the two stations against how many are there.
+impl Done {
+    fn hits(&self) -> f64 {
+        (self.gets - self.misses).max(0.0)
+    }
+}
+
+/// What the parts cost.
 struct Parts {
-    cpu_hit: f64,
-    cpu_miss: f64,
-    cpu_commit: f64,
+    /// Uncontended time on a processor of a hit, a miss and a commit, outside of their waits; seconds.
+    on_cpu: [f64; 3],
+    /// Stretch of that time, time of a read, time of a commit in the log.
+    residences: [Residence; 3],
+    /// For the network: processor time of all threads for each of the three, and the rates of reads and log against how many are there.
+    used: [f64; 3],
     reads: Vec<(f64, f64)>,
     log: Vec<(f64, f64)>,
 }
@@ -77,39 +116,38 @@ fn main() -> ExitCode {
     let flags = Flags::parse();
     let measured = flags.measured();
     let rounds = flags.number("rounds", if measured { 3.0 } else { 1.0 }) as usize;
-    let seconds = flags.number("seconds", if measured { 4.0 } else { 0.1 });
-    let bench = Bench::new(seconds, if measured { 1 } else { 16 });
-    let mut errors = vec![Vec::new(); MIXES.len()];
+    let seconds = flags.number("seconds", if measured { 2.0 } else { 0.05 });
+    let bench = Bench { show: flags.has("show"), ..Bench::new(seconds, if measured { 1 } else { 16 }) };
+    let mut errors = vec![[Vec::new(), Vec::new()]; MIXES.len()];
+    let mut others: Vec<f64> = Vec::new();
     for round in 0..rounds {
-        let parts = bench.parts(round as u64);
-        for m in [
-            mix("D 100 hot, commit", 100, 0.0, 1),
-            mix("D 400 hot, commit", 400, 0.0, 1),
-            mix("D 1 cold, commit", 1, 1.0, 1),
-            mix("D 4 cold, commit", 4, 1.0, 1),
-            mix("D 1 hot 10 commits", 1, 0.0, 10),
-            mix("D 0.1 cold commit", 1, 0.1, 1),
-        ] {
-            bench.play(SESSIONS, &m, Seed(7));
-        }
-        bench.play(SESSIONS, &COMMIT, Seed(8));
+        let parts = bench.parts(Seed(1_000 + round as u64));
         for (mix, errors) in MIXES.iter().zip(&mut errors) {
-            let done = bench.play(SESSIONS, mix, Seed(round as u64));
-            let predicted = parts.predict(mix, done.misses);
+            let done = bench.play(&[(SESSIONS, mix)], Seed(round as u64));
+            let misses = done.misses / done.transactions.max(1e-9);
+            let predicted = [parts.interacting(mix, misses), parts.network(mix, misses)];
             println!(
-                "  {:<46} measured {:>8.0}/s, predicted {predicted:>8.0}/s, {:.2} misses",
-                mix.name, done.per_second, done.misses
+                "  {:<46} played {:>7.0}/s, predicted {:>7.0}/s, by stations alone {:>7.0}/s; {misses:.2} misses, others used {:.0} %",
+                mix.name,
+                done.transactions,
+                predicted[0],
+                predicted[1],
+                done.others * 100.0
             );
-            errors.push((predicted / done.per_second.max(1e-9) - 1.0).abs());
+            others.push(done.others);
+            for (errors, predicted) in errors.iter_mut().zip(predicted) {
+                errors.push((predicted / done.transactions.max(1e-9) - 1.0).abs());
+            }
         }
     }
     bench.end();
     let mut goals = Goals::default();
-    for (mix, errors) in MIXES.iter().zip(&errors) {
-        goals.rounds(&format!("error of the prediction: {}", mix.name), errors, Aim::AtMost(ERROR_MAX));
+    for (mix, [interacting, _]) in MIXES.iter().zip(&errors) {
+        goals.rounds(&format!("error of the prediction: {}", mix.name), interacting, Aim::AtMost(ERROR_MAX));
     }
-    let all: Vec<f64> = errors.iter().map(|errors| median(errors)).collect();
-    goals.rounds("error of the prediction: the middle one of the three", &all, Aim::Told);
+    let alone: Vec<f64> = errors.iter().map(|[_, network]| median(network)).collect();
+    goals.rounds("the same by stations that know nothing of each other", &alone, Aim::Told);
+    goals.rounds("share of the processors that others used meanwhile", &others, Aim::Told);
     goals.conclude(measured)
 }
 
@@ -122,6 +160,7 @@ struct Bench {
     /// Rows of the part that the cache holds.
     hot: u64,
     seconds: f64,
+    show: bool,
 }
 
 impl Bench {
@@ -150,7 +189,7 @@ impl Bench {
         let rows = random_read::open(&mut session).expect("its rows");
         drop(session);
         let hot = (cache.0 / 4 / BLOCK.0).min(rows.count() / 2);
-        Self { folder, journal, database, instance, rows, hot, seconds }
+        Self { folder, journal, database, instance, rows, hot, seconds, show: false }
     }
 
     fn end(self) {
@@ -160,114 +199,89 @@ impl Bench {
         std::fs::remove_dir_all(&self.folder).expect("remove the folder");
     }
 
-    /// Every part, by as many sessions as it takes to know its curve.
-    fn parts(&self, round: u64) -> Parts {
-        let seed = Seed(1_000 + round);
-        let hot = self.play(SESSIONS, &HOT, seed);
-        let cpu_hit = hot.cpu_seconds / f64::from(HOT.gets);
-        let cold = DEPTHS.map(|n| self.play(n, &COLD, seed));
-        let commits = DEPTHS.map(|n| self.play(n, &COMMIT, seed));
-        let cpu_miss = |done: &Done| {
-            let misses = done.misses.max(1e-9);
-            (done.cpu_seconds - (1.0 - misses).max(0.0) * cpu_hit) / misses
+    /// Every part, by as many sessions as it takes to know its curve, and two at once.
+    fn parts(&self, seed: Seed) -> Parts {
+        let alone = |mix| DEPTHS.map(|n| self.play(&[(n, mix)], seed));
+        let [hot, cold, commits] = [alone(&HOT), alone(&COLD), alone(&COMMIT)];
+        let pairs = PAIRS.map(|pair| self.play(&pair, seed));
+        let each = |done: &Done, part: f64| done.present[CPU] / part.max(1e-9);
+        let on_cpu = [
+            each(&hot[0], hot[0].gets),
+            each(&cold[0], cold[0].misses),
+            each(&commits[0], commits[0].commits),
+        ];
+        let all: Vec<&Done> = hot.iter().chain(&cold).chain(&commits).chain(&pairs).collect();
+        let time_at = |station: usize, ops: &dyn Fn(&Done) -> f64| {
+            let points = all.iter().filter(|done| ops(done) > 1e-9 && done.present[station] > 1e-9);
+            let points: Vec<_> =
+                points.map(|done| (done.present.to_vec(), done.present[station] / ops(done))).collect();
+            Residence::fit(&points).unwrap_or(Residence { base: 1.0, slopes: vec![0.0; 3] })
         };
-        let all = cold[DEPTHS.len() - 1];
+        let [hit, miss, commit] = on_cpu;
+        let residences = [
+            time_at(CPU, &|done| done.hits() * hit + done.misses * miss + done.commits * commit),
+            time_at(READ, &|done| if done.misses > READS_MIN { done.misses } else { 0.0 }),
+            time_at(LOG, &|done| done.commits),
+        ];
+        let last = DEPTHS.len() - 1;
+        let used = |done: &Done, part: f64| done.cpu_seconds / part.max(1e-9);
+        let curve = |all: &[Done; 4], station: usize, ops: fn(&Done) -> f64| {
+            all.iter().map(|done| (done.present[station].max(1e-6), ops(done))).collect()
+        };
         Parts {
-            cpu_hit,
-            cpu_miss: cpu_miss(&all),
-            cpu_commit: commits[DEPTHS.len() - 1].cpu_seconds,
-            reads: cold.iter().map(|done| present(done, done.misses)).collect(),
-            log: commits.iter().map(|done| present(done, 1.0)).collect(),
+            on_cpu,
+            residences,
+            used: [
+                used(&hot[last], hot[last].gets),
+                used(&cold[last], cold[last].misses),
+                used(&commits[last], commits[last].commits),
+            ],
+            reads: curve(&cold, READ, |done| done.misses),
+            log: curve(&commits, LOG, |done| done.commits),
         }
     }
 
-    /// Plays `mix` by `sessions` sessions until its window is over.
-    fn play(&self, sessions_count: u32, mix: &Mix, seed: Seed) -> Done {
+    /// Plays until the window is over: so many sessions of each mix at once.
+    fn play(&self, groups: &[(u32, &Mix)], seed: Seed) -> Done {
         let mut admin = self.instance.session("mix").expect("a session");
-        let all = sessions(&self.instance, "mix", sessions_count).expect("sessions");
-        let players: Vec<(Session, Arc<Table>)> = all
+        let mixes: Vec<&Mix> =
+            groups.iter().flat_map(|(n, mix)| std::iter::repeat_n(*mix, *n as usize)).collect();
+        let all = sessions(&self.instance, "mix", mixes.len() as u32).expect("sessions");
+        let players: Vec<(Session, Arc<Table>, &Mix)> = all
             .into_iter()
+            .zip(mixes)
             .enumerate()
-            .map(|(n, session)| (session, admin.create_table(&definition(n)).expect("a table")))
+            .map(|(n, (session, mix))| (session, admin.create_table(&definition(n)).expect("a table"), mix))
             .collect();
-        let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+        let count = players.len();
+        let (stop, transactions) = (AtomicBool::new(false), AtomicU64::new(0));
         let done = std::thread::scope(|scope| {
-            for (n, (mut session, table)) in players.into_iter().enumerate() {
+            for (n, (mut session, table, mix)) in players.into_iter().enumerate() {
                 let mut rng = Rng::new(seed.part(n as u64));
-                let (stop, count) = (&stop, &count);
+                let (stop, transactions) = (&stop, &transactions);
                 let (rows, hot) = (self.rows.clone(), self.hot);
                 scope.spawn(move || {
                     let mut next = 0;
                     while !stop.load(Ordering::Relaxed) {
                         transaction(&mut session, (&rows, hot), &table, mix, &mut rng, &mut next);
-                        count.fetch_add(1, Ordering::Relaxed);
+                        transactions.fetch_add(1, Ordering::Relaxed);
                     }
                 });
             }
             clock::sleep_until(clock::now() + SETTLE);
-            let moment = lab::database::interval::Moment::of(&self.instance, &[], &Default::default());
-            let st0 = self.instance.sysstat();
-            let before = self.seen(&count);
+            let before = Seen::now(&self.instance, &transactions);
             clock::sleep_until(clock::now() + Nanos::secs(self.seconds));
-            let after = self.seen(&count);
-            let told2: Vec<(String, u64)> = self
-                .instance
-                .sysstat()
-                .into_iter()
-                .zip(st0)
-                .filter(|(a, b)| a.value != b.value)
-                .map(|(a, b)| (a.name.to_string(), a.value - b.value))
-                .collect();
-            let told = moment.until_now(&self.instance, &[], &Default::default()).db_time();
+            let done = before.until_now(&self.instance, &transactions, count as u32);
             stop.store(true, Ordering::Relaxed);
-            let transactions = (after.count - before.count).max(1) as f64;
-            let waits: Vec<String> = told
-                .waits
-                .iter()
-                .take(5)
-                .map(|(e, share)| {
-                    format!(
-                        "{} {:.1}us",
-                        e.name(),
-                        share * told.active * (after.at - before.at).as_secs() * 1e6 / transactions
-                    )
-                })
-                .collect();
-            let stats: Vec<String> = told2
-                .iter()
-                .map(|(n, v)| format!("{n} {:.0}", *v as f64 / (after.at - before.at).as_secs()))
-                .collect();
-            println!("      {}", stats.join(", "));
-            println!(
-                "    [{} x{sessions_count}] {:.0}/s cpu {:.1}us other {:.1}us of {:.1}us: {}",
-                mix.name,
-                transactions / (after.at - before.at).as_secs(),
-                (after.cpu_seconds - before.cpu_seconds) * 1e6 / transactions,
-                told.cpu * told.active * (after.at - before.at).as_secs() * 1e6 / transactions,
-                told.active * (after.at - before.at).as_secs() * 1e6 / transactions,
-                waits.join(", ")
-            );
-            Done {
-                sessions: sessions_count,
-                per_second: transactions / (after.at - before.at).as_secs(),
-                cpu_seconds: (after.cpu_seconds - before.cpu_seconds) / transactions,
-                misses: (after.reads - before.reads) as f64 / transactions,
-            }
+            done
         });
-        for n in 0..sessions_count as usize {
+        for n in 0..count {
             admin.drop_table(&definition(n).name).expect("drop");
         }
-        done
-    }
-
-    fn seen(&self, count: &AtomicU64) -> Seen {
-        let reads = self.instance.sysstat().into_iter().find(|row| row.name == "physical reads");
-        Seen {
-            at: clock::now(),
-            count: count.load(Ordering::Relaxed),
-            reads: reads.map_or(0, |row| row.value),
-            cpu_seconds: cpu_seconds(),
+        if self.show {
+            println!("    {:?} {done:.6?}", groups.iter().map(|(n, mix)| (*n, mix.name)).collect::<Vec<_>>());
         }
+        done
     }
 }
 
@@ -295,32 +309,52 @@ fn transaction(
 /// Counters at an instant.
 struct Seen {
     at: Nanos,
-    count: u64,
-    reads: u64,
+    transactions: u64,
+    statistics: [u64; 3],
     cpu_seconds: f64,
+    moment: Moment,
+}
+
+impl Seen {
+    fn now(instance: &Instance, transactions: &AtomicU64) -> Self {
+        let rows = instance.sysstat();
+        let value = |name: &str| rows.iter().find(|row| row.name == name).map_or(0, |row| row.value);
+        Self {
+            at: clock::now(),
+            transactions: transactions.load(Ordering::Relaxed),
+            statistics: ["consistent gets", "physical reads", "user commits"].map(value),
+            cpu_seconds: cpu_of_self(),
+            moment: Moment::of(instance, &[], &Watch::default()),
+        }
+    }
+
+    fn until_now(self, instance: &Instance, transactions: &AtomicU64, sessions: u32) -> Done {
+        let after = Self::now(instance, transactions);
+        let seconds = (after.at - self.at).as_secs().max(1e-9);
+        let interval = self.moment.until_now(instance, &[], &Watch::default());
+        let told = interval.db_time();
+        let at = |event: Event| -> f64 {
+            told.waits.iter().filter(|(e, _)| *e == event).map(|(_, share)| share * told.active).sum()
+        };
+        let (reading, logging) =
+            (at(Event::DbFileSequentialRead) + at(Event::ReadByOtherSession), at(Event::LogFileSync));
+        let [gets, misses, commits] =
+            [0, 1, 2].map(|i| (after.statistics[i] - self.statistics[i]) as f64 / seconds);
+        Done {
+            transactions: (after.transactions - self.transactions).max(1) as f64 / seconds,
+            gets,
+            misses,
+            commits,
+            present: [(f64::from(sessions) - reading - logging).max(0.0), reading, logging],
+            cpu_seconds: (after.cpu_seconds - self.cpu_seconds) / seconds,
+            others: interval.machine().others_cpu_share.unwrap_or(0.0),
+        }
+    }
 }
 
 fn definition(n: usize) -> TableDef {
     let columns = vec![Column::new("ID", ColumnKind::Integer), Column::new("TEXT", ColumnKind::Text)];
     TableDef::new(&format!("MIX_{n}"), columns)
-}
-
-/// CPU time of this process so far: fields 14 and 15 of /proc/self/stat, hundredths of a second.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("/proc");
-    let behind_name = stat.rsplit_once(')').expect("a name in brackets").1;
-    let ticks = |field: usize| -> f64 {
-        behind_name.split_whitespace().nth(field - 3).and_then(|t| t.parse().ok()).unwrap_or(0.0)
-    };
-    (ticks(14) + ticks(15)) / 100.0
-}
-
-/// How many were at a station on average, and its completions per second, `visits` for each transaction: what of a session's time is no CPU
-/// time was spent there.
-fn present(done: &Done, visits: f64) -> (f64, f64) {
-    let cycle = f64::from(done.sessions) / done.per_second;
-    let there = (cycle - done.cpu_seconds).max(1e-6);
-    (there * done.per_second, done.per_second * visits)
 }
 
 /// Completions per second with n = 0, 1 … `SESSIONS` present: straight between the points on log scales, in proportion below the first,
@@ -344,16 +378,31 @@ fn rates(points: &[(f64, f64)]) -> Vec<f64> {
 }
 
 impl Parts {
-    /// Transactions per second of all sessions, when one misses `misses` times.
-    fn predict(&self, mix: &Mix, misses: f64) -> f64 {
+    /// Transactions per second of all sessions, when one misses `misses` times, and the stations slow each other down as they did in pairs.
+    fn interacting(&self, mix: &Mix, misses: f64) -> f64 {
+        let [hit, miss, commit] = self.on_cpu;
+        let commits = f64::from(mix.commits);
+        let cpu = mix.hits(misses) * hit + misses * miss + commits * commit;
+        interacting_throughput(&[cpu, misses, commits], &self.residences, SESSIONS)
+    }
+
+    /// The same by stations that know nothing of each other.
+    fn network(&self, mix: &Mix, misses: f64) -> f64 {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let hits = (f64::from(mix.gets) - misses).max(0.0);
-        let cpu = hits * self.cpu_hit + misses * self.cpu_miss + f64::from(mix.commits) * self.cpu_commit;
+        let [hit, miss, commit] = self.used;
+        let commits = f64::from(mix.commits);
+        let cpu = mix.hits(misses) * hit + misses * miss + commits * commit;
         let stations = [
             Station::servers(1.0, cores, cpu),
             Station { visits: misses, rate: rates(&self.reads) },
-            Station { visits: f64::from(mix.commits), rate: rates(&self.log) },
+            Station { visits: commits, rate: rates(&self.log) },
         ];
         network_throughput(&stations, 0.0, SESSIONS as usize)
+    }
+}
+
+impl Mix {
+    fn hits(&self, misses: f64) -> f64 {
+        (f64::from(self.gets) - misses).max(0.0)
     }
 }

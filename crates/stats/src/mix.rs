@@ -4,9 +4,11 @@
 //! predicted speed-ups within 1.9 % (mean 0.2 %); Amdahl on single-stream latencies was up to 26 % wrong, because it cannot see
 //! that a faster log is worth nothing while the read device is saturated.
 
+mod interaction;
 mod network;
 mod winner;
 
+pub use interaction::{Residence, interacting_throughput};
 pub use network::{Station, bottleneck, network_throughput};
 pub use winner::{Winner, winner};
 
