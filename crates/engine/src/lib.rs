@@ -18,6 +18,7 @@ pub mod change;
 mod context;
 mod error;
 pub mod files;
+pub mod flash;
 pub mod heap;
 pub mod instance;
 pub mod page;

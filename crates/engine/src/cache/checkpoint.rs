@@ -15,6 +15,7 @@
 use super::BufferCache;
 use super::frames::DOOMED;
 use super::site::{Site, inline};
+use super::victim::FLASH_EVERY;
 use crate::instance::Core;
 use crate::instance::process::{Process, Role};
 use crate::page::{Lsn, PageId};
@@ -164,8 +165,10 @@ impl BufferCache {
         self.write_dirty(core, context, None)?;
         for index in 0..self.frames.count() as u32 {
             // Freed at once: a victim that nobody takes goes to the free list.
-            drop(self.evict(index));
+            drop(self.evict(core, context, index));
+            self.write_flash_inline(core, context, FLASH_EVERY);
         }
+        self.write_flash_inline(core, context, 1);
         Ok(())
     }
 
@@ -190,6 +193,9 @@ impl BufferCache {
                 self.frames.release(index);
             }
             drop(guard);
+        }
+        if let Some(flash) = &self.flash {
+            flash.forget(object);
         }
     }
 }

@@ -17,9 +17,11 @@
 //! ```
 
 use super::Pool;
+use crate::flash::FlashCache;
 use crate::page::{Lsn, PageId};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Content is on its way from disk.
@@ -38,6 +40,8 @@ pub(super) const DOOMED: u32 = 1 << 5;
 pub(super) const KEEP: u32 = 1 << 6;
 /// See [`Pool::Recycle`].
 pub(super) const RECYCLE: u32 = 1 << 7;
+/// Was latched to be formatted and not marked dirty since: memory and disk may differ although it is clean.
+pub(super) const ALTERED: u32 = 1 << 8;
 
 /// Longest chain that is walked without a lock; longer ones, and walks led in a circle, end as "not found".
 const STEPS_MAX: u32 = 32;
@@ -103,6 +107,8 @@ pub(super) struct Frames {
     pools_count: AtomicUsize,
     /// Whether redo carries full images ([`super::TornPageProtection::Redo`]).
     images: bool,
+    /// The second level, which has to hear of every block that changes.
+    flash: Option<Arc<FlashCache>>,
 }
 
 impl Frames {
@@ -120,7 +126,13 @@ impl Frames {
             pools: Mutex::default(),
             pools_count: AtomicUsize::new(0),
             images,
+            flash: None,
         }
+    }
+
+    /// The same with a second level.
+    pub fn with_flash(self, flash: Option<Arc<FlashCache>>) -> Self {
+        Self { flash, ..self }
     }
 
     #[inline]
@@ -273,6 +285,11 @@ impl Frames {
         let dirty = &self.dirty[index as usize];
         if dirty.load(Ordering::Relaxed) == 0 {
             dirty.store(since.0 + 1, Ordering::Release);
+            if let Some(flash) = &self.flash {
+                let frame = self.at(index);
+                frame.clear(ALTERED);
+                flash.invalidate(frame.id());
+            }
         }
     }
 

@@ -15,8 +15,10 @@ pub enum BufferStatus {
     Xcur,
     /// Its block is being read.
     Read,
-    /// The block is in the flash cache; its frame holds only the address.
+    /// The block is in the flash cache, which has the address and no frame.
     Flashcur,
+    /// A slot of the flash cache that holds nothing.
+    Flashfree,
 }
 
 impl BufferStatus {
@@ -27,6 +29,7 @@ impl BufferStatus {
             Self::Xcur => "xcur",
             Self::Read => "read",
             Self::Flashcur => "flashcur",
+            Self::Flashfree => "flashfree",
         }
     }
 }
@@ -61,11 +64,30 @@ pub struct BufferStates {
     pub dirty: u64,
     /// Blocks in the flash cache.
     pub flashcur: u64,
+    /// Slots of the flash cache that hold nothing.
+    pub flashfree: u64,
 }
 
 impl BufferCache {
-    /// All frames, each as it is when it is looked at; together they are not one moment.
+    /// All frames, then the slots of the flash cache, each as it is when it is looked at; together they are not one moment.
     pub fn headers(&self) -> impl Iterator<Item = BufferHeader> + '_ {
+        let second = self.flash.iter().flat_map(|flash| {
+            let row = |status, (id, object)| BufferHeader {
+                id,
+                object,
+                status,
+                dirty: false,
+                touches: 0,
+                pool: Pool::Default,
+            };
+            let current = flash.blocks().into_iter().map(move |block| row(BufferStatus::Flashcur, block));
+            let free = (0..flash.states().1).map(move |_| row(BufferStatus::Flashfree, (PageId::NONE, 0)));
+            current.chain(free)
+        });
+        self.frame_headers().chain(second)
+    }
+
+    fn frame_headers(&self) -> impl Iterator<Item = BufferHeader> + '_ {
         self.frames.iter().map(|(index, frame)| {
             let id = frame.id();
             let status = match (id.is_some(), frame.has(READING)) {
@@ -91,13 +113,14 @@ impl BufferCache {
 
     /// Sums of [`Self::headers`], for samples over time.
     pub fn states(&self) -> BufferStates {
-        let mut states = BufferStates::default();
-        for header in self.headers() {
+        let (flashcur, flashfree) = self.flash.as_ref().map_or((0, 0), |flash| flash.states());
+        let mut states = BufferStates { flashcur, flashfree, ..BufferStates::default() };
+        for header in self.frame_headers() {
             match header.status {
                 BufferStatus::Free => states.free += 1,
                 BufferStatus::Xcur => states.xcur += 1,
                 BufferStatus::Read => states.read += 1,
-                BufferStatus::Flashcur => states.flashcur += 1,
+                BufferStatus::Flashcur | BufferStatus::Flashfree => {}
             }
             states.dirty += u64::from(header.dirty);
         }

@@ -17,7 +17,7 @@ mod queues;
 mod read;
 mod site;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod victim;
 mod writers;
 
@@ -27,8 +27,11 @@ pub use doublewrite::DoublewriteFile;
 pub use headers::{BufferHeader, BufferStates, BufferStatus};
 pub use latch::{PageRead, PageWrite};
 pub use site::Site;
+pub(crate) use site::inline;
 pub use writers::database_writers;
 
+use crate::files::control::State;
+use crate::flash::{FlashCache, FlashConfig, FlashUse, Stamp};
 use crate::instance::Foundation;
 use crate::page::{Lsn, PageId};
 use crate::parameter::Parameter;
@@ -41,6 +44,7 @@ use parking_lot::{Mutex, RwLock};
 use queues::QueuePool;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use units::Nanos;
 use victim::Clock;
 use writers::Writers;
 
@@ -50,6 +54,12 @@ const PREFETCH_DEPTH: u32 = 32;
 const WRITE_BYTES_MAX: usize = 128 << 10;
 /// Name of the doublewrite file in the database's directory.
 pub(crate) const DOUBLEWRITE_NAME: &str = "doublewrite.dbf";
+/// Blocks that may wait for the flash cache, as a share of the frames …
+const STAGED_SHARE: usize = 16;
+/// … but not fewer, …
+const STAGED_MIN: usize = 64;
+/// … nor more.
+const STAGED_MAX: usize = 1024;
 /// Fewer frames than this, and a few sessions that split an index would use them all up.
 const FRAMES_MIN: usize = 16;
 
@@ -97,6 +107,8 @@ pub struct CacheConfig {
     pub torn_page_protection: TornPageProtection,
     /// Where the doublewrite file is, or is to be made; needed for [`TornPageProtection::Doublewrite`].
     pub doublewrite: Option<DoublewriteFile>,
+    /// The second level.
+    pub flash: Option<FlashConfig>,
 }
 
 impl CacheConfig {
@@ -111,11 +123,12 @@ impl CacheConfig {
             writes_max: 64,
             torn_page_protection: TornPageProtection::Redo,
             doublewrite: None,
+            flash: None,
         }
     }
 
     /// As the parameters say.
-    fn of(foundation: &Foundation) -> Self {
+    fn of(foundation: &Foundation) -> Result<Self> {
         let parameters = &foundation.parameters;
         let number = |parameter| u32::try_from(parameters.number(parameter)).unwrap_or(u32::MAX);
         let block_bytes = parameters.block_bytes() as usize;
@@ -126,7 +139,7 @@ impl CacheConfig {
             "atomic" => TornPageProtection::Atomic,
             _ => TornPageProtection::Off,
         };
-        Self {
+        Ok(Self {
             mode: parameters.io_mode(),
             api: parameters.api(),
             writers: number(Parameter::WriterProcesses),
@@ -136,9 +149,27 @@ impl CacheConfig {
                 path: foundation.directory.join(DOUBLEWRITE_NAME),
                 database_id: foundation.control.content().database_id,
             }),
+            flash: flash_config(foundation, frames as usize)?,
             ..Self::new(block_bytes, frames as usize)
-        }
+        })
     }
+}
+
+/// As the parameters and the control file say; none without `db_flash_cache_file` and `db_flash_cache_size`.
+fn flash_config(foundation: &Foundation, frames: usize) -> Result<Option<FlashConfig>> {
+    let (parameters, content) = (&foundation.parameters, foundation.control.content());
+    let files: Vec<_> = parameters.flash_files(&foundation.directory)?;
+    let stamp =
+        Stamp { database_id: content.database_id, opens: content.opens, checkpoint: content.checkpoint };
+    Ok((!files.is_empty()).then(|| FlashConfig {
+        files,
+        policy: parameters.flash_policy(),
+        database_id: content.database_id,
+        clean: (content.state == State::Clean).then_some(stamp),
+        timeout: Nanos::millis(parameters.number(Parameter::FlashCacheTimeout)),
+        staged: (frames / STAGED_SHARE).clamp(STAGED_MIN, STAGED_MAX),
+        api: parameters.api(),
+    }))
 }
 
 /// All frames of the instance, and who takes care of them.
@@ -147,6 +178,8 @@ pub struct BufferCache {
     mode: IoMode,
     api: Api,
     frames: Arc<Frames>,
+    /// The second level, for all of the engine.
+    pub(crate) flash: Option<Arc<FlashCache>>,
     latches: Arc<[Latch]>,
     clock: Clock,
     writers: Writers,
@@ -168,7 +201,7 @@ impl BufferCache {
     /// # Errors
     /// No memory, a parameter that does not fit (`torn_page_protection = atomic`).
     pub fn new(foundation: &Foundation) -> Result<Self> {
-        Self::with(&*foundation.environment.storage, &CacheConfig::of(foundation))
+        Self::with(&*foundation.environment.storage, &CacheConfig::of(foundation)?)
     }
 
     /// Takes the memory, resident from now on, and opens the doublewrite file where it is used.
@@ -179,7 +212,16 @@ impl BufferCache {
         let CacheConfig { block_bytes, mode, api, writers, .. } = *config;
         let doublewrite = open_protection(storage, config)?;
         let count = config.frames.max(FRAMES_MIN);
-        let frames = Arc::new(Frames::new(count, config.torn_page_protection == TornPageProtection::Redo));
+        let flash = match &config.flash {
+            None => None,
+            Some(flash) => {
+                // A block that is lost here is at home: no write need be durable.
+                let access = Access { dsync: false, ..Access::for_mode(mode, true) };
+                Some(Arc::new(FlashCache::open(storage, flash, block_bytes, access)?))
+            }
+        };
+        let frames = Frames::new(count, config.torn_page_protection == TornPageProtection::Redo);
+        let frames = Arc::new(frames.with_flash(flash.clone()));
         let buffers = Buffer::many(count, block_bytes)?;
         let latch = |(index, bytes)| Arc::new(RwLock::new(Content { bytes, frames: frames.clone(), index }));
         let blocks_per_write = (WRITE_BYTES_MAX / block_bytes).max(1);
@@ -189,6 +231,7 @@ impl BufferCache {
             api,
             latches: (0..).zip(buffers).map(latch).collect(),
             frames,
+            flash,
             clock: Clock::new(count),
             writers: Writers::new(writers, mode.one_writer_per_file()),
             blocks_per_write,
@@ -215,6 +258,18 @@ impl BufferCache {
     /// Sets how the blocks of an object are treated.
     pub fn set_pool(&self, object: u32, pool: Pool) {
         self.frames.set_pool(object, pool);
+    }
+
+    /// The second level; none without `db_flash_cache_file`.
+    pub fn flash(&self) -> Option<&FlashCache> {
+        self.flash.as_deref()
+    }
+
+    /// Sets how the blocks of an object are treated in the flash cache.
+    pub fn set_flash_use(&self, object: u32, usage: FlashUse) {
+        if let Some(flash) = &self.flash {
+            flash.set_use(object, usage);
+        }
     }
 
     /// Whether the page is cached now: for reports and for the choice between ways to read, no promise.

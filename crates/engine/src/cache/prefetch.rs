@@ -10,6 +10,7 @@ use super::read::{count_read, file_of, verify};
 use super::site::{Site, check};
 use super::victim::COLD_SHARE;
 use crate::files::iostat::Transfer;
+use crate::flash::{FlashCache, Hit};
 use crate::page::PageId;
 use crate::statistics::Statistic;
 use crate::{Context, Result};
@@ -97,7 +98,60 @@ impl BufferCache {
         self.read_run(site, context, pages)
     }
 
+    /// What the flash cache has comes from there, the rest in runs of neighbours from the data files.
     fn read_run(&self, site: &dyn Site, context: &Context, mut pages: Vec<PageWrite>) -> Result<()> {
+        if let Some(flash) = self.flash() {
+            pages = self.read_flash(flash, site, context, pages);
+        }
+        let mut read = Ok(());
+        while !pages.is_empty() && read.is_ok() {
+            let ids: Vec<PageId> = pages.iter().map(PageWrite::id).collect();
+            let rest = pages.split_off(run_length(&ids, ids.len()));
+            read = self.read_neighbours(site, context, std::mem::replace(&mut pages, rest));
+        }
+        read
+    }
+
+    /// The pages that the flash cache does not have, in order.
+    fn read_flash(
+        &self,
+        flash: &FlashCache,
+        site: &dyn Site,
+        context: &Context,
+        pages: Vec<PageWrite>,
+    ) -> Vec<PageWrite> {
+        let (mut home, mut group) = (Vec::new(), Vec::<(PageWrite, Hit)>::new());
+        let read = |group: &mut Vec<(PageWrite, Hit)>, home: &mut Vec<PageWrite>| {
+            if group.is_empty() {
+                return;
+            }
+            let run: Vec<(PageId, Hit)> = group.iter().map(|(page, hit)| (page.id(), *hit)).collect();
+            let mut pieces: Vec<&mut [u8]> = group.iter_mut().map(|(page, _)| page.bytes_mut()).collect();
+            let right = flash.read_run(site, context, &run, &mut pieces);
+            for (index, (mut page, _)) in group.drain(..).enumerate() {
+                if index < right {
+                    self.content_arrived(&mut page, false);
+                } else {
+                    home.push(page);
+                }
+            }
+        };
+        for page in pages {
+            let Some(hit) = flash.find(page.id()) else {
+                home.push(page);
+                continue;
+            };
+            if group.first().is_some_and(|(_, first)| !flash.is_behind(*first, hit, group.len())) {
+                read(&mut group, &mut home);
+            }
+            group.push((page, hit));
+        }
+        read(&mut group, &mut home);
+        home.sort_by_key(PageWrite::id);
+        home
+    }
+
+    fn read_neighbours(&self, site: &dyn Site, context: &Context, mut pages: Vec<PageWrite>) -> Result<()> {
         let Some(first) = pages.first().map(PageWrite::id) else { return Ok(()) };
         let (file, offset) = (file_of(site, first), self.offset(first));
         let disk = file.disk()?;
@@ -142,8 +196,8 @@ impl BufferCache {
             queue.queue.submit_and_reap(min.max(1), &mut done)?;
             let now = site.environment().clock.now();
             for Completion { slot, outcome } in done.drain(..) {
-                let (page, began) = flight.land(slot);
-                let result = self.land(context, &queue, slot, page, outcome, now - began);
+                let landing = flight.land(slot);
+                let result = self.land(site, context, &queue, slot, landing, outcome, now);
                 arrived = arrived.and(result);
             }
         }
@@ -172,24 +226,43 @@ impl BufferCache {
                     return;
                 }
             };
-            let Some((file, _)) = queue.file(*id) else { continue };
-            let (offset, bytes) = (self.offset(*id), self.block_bytes as u32);
+            let hit = self.flash().and_then(|flash| Some((flash, flash.find(*id)?)));
+            let (file, offset) = match (hit, queue.file(*id)) {
+                (Some((flash, hit)), _) => {
+                    let (number, offset) = flash.target(hit);
+                    (queue.flash_file(number), offset)
+                }
+                (None, Some((file, _))) => (file, self.offset(*id)),
+                (None, None) => continue,
+            };
+            let bytes = self.block_bytes as u32;
             queue.queue.stage(slot, Request { file, offset, bytes, action: Action::Read });
             flight.free.pop();
-            flight.pages[slot as usize] = Some((page, began));
+            flight.pages[slot as usize] = Some(Landing { page, began, hit: hit.map(|(_, hit)| hit) });
         }
     }
 
+    #[allow(clippy::too_many_arguments, reason = "the ends of one request")]
     fn land(
         &self,
+        site: &dyn Site,
         context: &Context,
         queue: &FileQueue,
         slot: u32,
-        mut page: PageWrite,
+        Landing { mut page, began, hit }: Landing,
         outcome: Outcome,
-        took: Nanos,
+        now: Nanos,
     ) -> Result<()> {
-        let (id, bytes) = (page.id(), queue.queue.buffer(slot));
+        let (id, bytes, took) = (page.id(), queue.queue.buffer(slot), now - began);
+        if let (Some(flash), Some(hit)) = (self.flash(), hit) {
+            if flash.landed(site, context, (id, hit), bytes, outcome, took) {
+                page.bytes_mut().copy_from_slice(bytes);
+            } else {
+                self.read_home(site, context, id, page.bytes_mut())?;
+            }
+            self.content_arrived(&mut page, true);
+            return Ok(());
+        }
         let (_, file) = queue.file(id).expect("looked up before it was asked for");
         check(file, "read", self.offset(id), bytes.len(), outcome)?;
         file.statistics.note(Transfer::ReadAsync, bytes.len() as u64, took);
@@ -204,8 +277,15 @@ impl BufferCache {
 
 /// Reads that are under way: for each slot of the queue the frame that waits for it, and since when.
 struct Flight {
-    pages: Vec<Option<(PageWrite, Nanos)>>,
+    pages: Vec<Option<Landing>>,
     free: Vec<u32>,
+}
+
+/// A frame that waits for its block, since when, and where in the flash cache that is.
+struct Landing {
+    page: PageWrite,
+    began: Nanos,
+    hit: Option<Hit>,
 }
 
 impl Flight {
@@ -217,7 +297,7 @@ impl Flight {
         (self.pages.len() - self.free.len()) as u32
     }
 
-    fn land(&mut self, slot: u32) -> (PageWrite, Nanos) {
+    fn land(&mut self, slot: u32) -> Landing {
         self.free.push(slot);
         self.pages[slot as usize].take().expect("a request of ours")
     }

@@ -30,6 +30,11 @@ impl FileQueue {
         Some((index as u32, &self.files[index]))
     }
 
+    /// Index of a file of the flash cache: they come after the data files.
+    pub fn flash_file(&self, number: u32) -> u32 {
+        self.files.len() as u32 + number
+    }
+
     /// Whether it has the files of now, all of them and no other: one that was dropped is to be let go.
     pub fn is_current(&self, site: &dyn Site) -> bool {
         let now = site.files().all();
@@ -87,9 +92,10 @@ impl QueuePool {
         let mut files = site.files().all();
         // One that is dropped at this moment is left out.
         files.retain(|file| file.disk().is_ok());
-        let disks: Result<Vec<_>> = files.iter().map(|file| file.disk()).collect();
+        let mut disks = files.iter().map(|file| file.disk()).collect::<Result<Vec<_>>>()?;
+        disks.extend(site.cache().flash().into_iter().flat_map(|flash| flash.disks()));
         let storage = &site.environment().storage;
-        let queue = storage.open_queue(self.api, self.depth, self.slot_bytes as u32, &disks?)?;
+        let queue = storage.open_queue(self.api, self.depth, self.slot_bytes as u32, &disks)?;
         Ok(FileQueue { queue, files, session })
     }
 

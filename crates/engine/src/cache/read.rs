@@ -13,7 +13,7 @@
 //! and the last to finish could publish a copy that a database writer has overtaken.
 
 use super::BufferCache;
-use super::frames::{COPYING, READING};
+use super::frames::{ALTERED, COPYING, READING};
 use super::latch::{Content, PageRead, PageWrite, ReadGuard, WriteGuard};
 use super::site::{Site, check, inline};
 use crate::files::DataFile;
@@ -157,6 +157,7 @@ impl BufferCache {
         loop {
             if let Some(index) = self.lookup(id) {
                 if let Some(guard) = self.if_still(id, self.wait_exclusive(core, context, index, id)) {
+                    self.frames.at(index).set(ALTERED);
                     return Ok(PageWrite::new(guard));
                 }
                 continue;
@@ -208,6 +209,22 @@ impl BufferCache {
     }
 
     pub(super) fn read_block(
+        &self,
+        site: &dyn Site,
+        context: &Context,
+        id: PageId,
+        bytes: &mut [u8],
+    ) -> Result<()> {
+        if let Some(flash) = &self.flash
+            && flash.read(site, context, id, bytes)
+        {
+            return Ok(());
+        }
+        self.read_home(site, context, id, bytes)
+    }
+
+    /// From its data file.
+    pub(super) fn read_home(
         &self,
         site: &dyn Site,
         context: &Context,

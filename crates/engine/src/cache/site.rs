@@ -198,7 +198,7 @@ impl<S: Site> Site for Arc<S> {
 }
 
 /// Whether whoever waits does the background work himself.
-pub(super) fn inline(site: &dyn Site) -> bool {
+pub(crate) fn inline(site: &dyn Site) -> bool {
     site.environment().background == Background::Inline
 }
 

@@ -11,7 +11,7 @@
 //! that is touched in a later epoch has left the queue.
 
 use super::BufferCache;
-use super::frames::{Frame, KEEP, RECYCLE, WRITING};
+use super::frames::{ALTERED, DOOMED, Frame, KEEP, RECYCLE, WRITING};
 use super::latch::PageWrite;
 use super::site::{Site, inline};
 use crate::page::PageId;
@@ -37,6 +37,8 @@ const DIRTY_SHARE: usize = 8;
 const DIRTY_MIN: usize = 64;
 /// The share of the cache that cold blocks have to themselves before they replace each other.
 pub(super) const COLD_SHARE: usize = 8;
+/// Blocks for the flash cache that may wait where there are no threads.
+pub(super) const FLASH_EVERY: usize = 4;
 /// Entries of the queue looked at in one search.
 const COLD_LOOKS: usize = 8;
 /// How often, ten milliseconds apart, a session asks for a free buffer before it gives up: two minutes.
@@ -157,10 +159,21 @@ impl BufferCache {
 
     fn search(&self, site: &dyn Site, context: &Context, dirty_max: usize) -> Option<PageWrite> {
         context.count(Statistic::FreeBufferRequested, 1);
-        let victim = self.free_frame().or_else(|| self.cold_frame());
+        let victim = self.free_frame().or_else(|| self.cold_frame(site, context));
         let victim = victim.or_else(|| self.sweep(site, context, dirty_max))?;
         self.clock.count_taken();
+        self.write_flash_inline(site, context, FLASH_EVERY);
         Some(victim)
+    }
+
+    /// Where there are no threads, whoever evicts writes to the flash cache too.
+    pub(super) fn write_flash_inline(&self, site: &dyn Site, context: &Context, least: usize) {
+        if let Some(flash) = &self.flash
+            && inline(site)
+            && flash.waiting() >= least
+        {
+            flash.turn(site, context);
+        }
     }
 
     fn free_frame(&self) -> Option<PageWrite> {
@@ -175,7 +188,7 @@ impl BufferCache {
         }
     }
 
-    fn cold_frame(&self) -> Option<PageWrite> {
+    fn cold_frame(&self, site: &dyn Site, context: &Context) -> Option<PageWrite> {
         let least = (self.frames.count() / COLD_SHARE).max(1);
         for _ in 0..COLD_LOOKS {
             let (index, id) = self.clock.next_cold(least)?;
@@ -184,7 +197,7 @@ impl BufferCache {
             if frame.id() != id || !self.clock.is_cold(frame) {
                 continue;
             }
-            match self.evict(index) {
+            match self.evict(site, context, index) {
                 Some(victim) => return Some(victim),
                 None => self.clock.begin(index, frame, false),
             }
@@ -196,9 +209,9 @@ impl BufferCache {
     /// `dirty_max` dirty frames: the writers clean faster than one finds.
     fn sweep(&self, site: &dyn Site, context: &Context, dirty_max: usize) -> Option<PageWrite> {
         let mut sweep = Sweep { dirty_max: dirty_max as u64, ..Sweep::default() };
-        let mut found = self.round(&mut sweep, KEEP);
+        let mut found = self.round(site, context, &mut sweep, KEEP);
         if found.is_none() && sweep.spared {
-            found = self.round(&mut sweep, 0);
+            found = self.round(site, context, &mut sweep, 0);
         }
         context.count(Statistic::FreeBufferInspected, sweep.passed);
         context.count(Statistic::DirtyBuffersInspected, sweep.dirty);
@@ -208,7 +221,7 @@ impl BufferCache {
         found
     }
 
-    fn round(&self, sweep: &mut Sweep, spared: u32) -> Option<PageWrite> {
+    fn round(&self, site: &dyn Site, context: &Context, sweep: &mut Sweep, spared: u32) -> Option<PageWrite> {
         let count = self.frames.count();
         let mut hopeless = 0;
         for _ in 0..count * ROUNDS {
@@ -223,7 +236,7 @@ impl BufferCache {
                 sweep.spared |= frame.has(spared);
             } else if self.clock.spare(frame) {
                 hopeless = 0;
-            } else if let Some(victim) = self.evict(index) {
+            } else if let Some(victim) = self.evict(site, context, index) {
                 return Some(victim);
             }
             sweep.passed += 1;
@@ -234,14 +247,18 @@ impl BufferCache {
         None
     }
 
-    /// Takes the page out of a frame, if nobody holds it and the disk has it.
-    pub(super) fn evict(&self, index: u32) -> Option<PageWrite> {
-        let guard = self.latches[index as usize].try_write_arc()?;
+    /// Takes the page out of a frame, if nobody holds it and the disk has it. It is offered to the flash cache before
+    /// it leaves the map, or somebody could change it in between (`flash`, rule 1).
+    pub(super) fn evict(&self, site: &dyn Site, context: &Context, index: u32) -> Option<PageWrite> {
+        let mut guard = self.latches[index as usize].try_write_arc()?;
         let frame = self.frames.at(index);
         // Looked at again: it may have changed before the latch was ours. A frame without a page is on the free list, and
         // whoever pops it there owns it.
         if self.frames.dirty_since(index).is_some() || frame.has(WRITING) || !frame.id().is_some() {
             return None;
+        }
+        if let Some(flash) = &self.flash {
+            flash.offer(site, context, frame.id(), &mut guard.bytes, frame.has(ALTERED | DOOMED));
         }
         self.frames.unpublish(index);
         Some(PageWrite::vacant(guard))

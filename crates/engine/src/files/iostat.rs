@@ -100,6 +100,14 @@ impl FileStatistics {
         self.errors.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Reads so far.
+    pub fn reads(&self) -> u64 {
+        [&self.small_read, &self.large_read]
+            .map(|counter| counter.requests.load(Ordering::Relaxed))
+            .iter()
+            .sum()
+    }
+
     /// The counters now.
     pub fn look(&self) -> FileIo {
         FileIo {

@@ -3,6 +3,7 @@
 use super::Instance;
 use super::process::Role;
 use crate::files::control::State;
+use crate::flash::Stamp;
 use crate::{Context, Result};
 use waits::SessionKind;
 
@@ -41,7 +42,8 @@ impl Instance {
     /// 2. the system monitor stops: it is the last that makes redo of its own accord.
     /// 3. what sessions left unfinished is rolled back, and what is known about room in segments is written down.
     /// 4. everything is written. The checkpointer stops after it, so that nobody moves the checkpoint behind our back.
-    /// 5. the control file says `clean`, with the checkpoint at the end of redo: the next open has nothing to read.
+    /// 5. the flash cache's index is saved: nothing can become older than its home from here on.
+    /// 6. the control file says `clean`, with the checkpoint at the end of redo: the next open has nothing to read.
     ///    Before 4 this would lose what only memory had.
     fn close(&self, context: &Context) -> Result<()> {
         let core = &self.core;
@@ -52,6 +54,11 @@ impl Instance {
         core.processes.stop(Role::Checkpointer);
         core.redo.wait_durable(core, context, core.redo.tail_lsn())?;
         let end = core.redo.restart_lsn();
+        if let Some(flash) = core.cache.flash() {
+            let content = core.control.content();
+            let stamp = Stamp { database_id: content.database_id, opens: content.opens, checkpoint: end };
+            flash.save(core.as_ref(), stamp);
+        }
         core.control.update(context, |content| {
             content.checkpoint = end;
             content.state = State::Clean;

@@ -44,6 +44,8 @@ catalogue! {
         "writes in flight of one database writer";
     DirectReadDepth "_direct_read_depth" number(1, 256), "4", Now,
         "requests in flight of one direct path read";
+    FlashCacheTimeout "_flash_cache_timeout" number(10, 3_600_000), "5000", Restart,
+        "milliseconds that a transfer of the flash cache may take before the cache is switched off";
     SerialDirectRead "_serial_direct_read" Kind::Choice(&["auto", "always", "never"]), "auto", Now,
         "whether full scans go past the cache: auto above _small_table_threshold";
     SmallTableThreshold "_small_table_threshold" number(0, u32::MAX as u64), "0", Now,
@@ -60,6 +62,12 @@ catalogue! {
         "blocks of one request of a full scan";
     Files "db_files" number(8, 65_533), "200", Restart,
         "data and temp files at most";
+    FlashCacheFile "db_flash_cache_file" Kind::Paths, "", Restart,
+        "files or devices of the flash cache, by comma, at most 16";
+    FlashCachePolicy "db_flash_cache_policy" Kind::Choice(&["scan_resistant", "classic"]), "scan_resistant", Restart,
+        "what is let into the flash cache: what is wanted again, or everything that is evicted";
+    FlashCacheSize "db_flash_cache_size" Kind::Sizes, "0", Restart,
+        "bytes of each file of the flash cache, by comma; 0 is no flash cache";
     WriterProcesses "db_writer_processes" number(1, 36), "1", Restart,
         "database writers";
     RedoTarget "fast_start_redo_target" size(0, 1024 * GIB), "0", Now,

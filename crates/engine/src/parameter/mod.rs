@@ -8,11 +8,13 @@ mod catalogue;
 
 pub use catalogue::Parameter;
 
+use crate::flash::Policy;
 use crate::{EngineError, Result};
 use catalogue::DEFINITIONS;
 use io::{Api, IoMode};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use units::Bytes;
 
@@ -39,6 +41,10 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// The name of something in the database.
     Name,
+    /// Paths, by comma; nothing for none.
+    Paths,
+    /// Numbers of bytes, by comma.
+    Sizes,
 }
 
 /// When it may be changed.
@@ -138,6 +144,16 @@ impl Parameter {
                 Err(wrong("type a name of 1 to 30 characters".into()))
             }
             Kind::Name => Ok((0, typed.to_ascii_uppercase())),
+            Kind::Paths => match list(typed).count() {
+                n if n <= PATHS_MAX => Ok((n as u64, list(typed).collect::<Vec<_>>().join(","))),
+                _ => Err(wrong(format!("type at most {PATHS_MAX} paths, by comma"))),
+            },
+            Kind::Sizes => {
+                let sizes: std::result::Result<Vec<Bytes>, _> = list(&lower).map(str::parse).collect();
+                let sizes = sizes.map_err(|_| wrong("type sizes such as 10g, by comma".into()))?;
+                let texts: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
+                Ok((sizes.iter().map(|size| size.0).sum(), texts.join(",")))
+            }
         }
     }
 
@@ -148,6 +164,14 @@ impl Parameter {
     const fn is_fit(self, n: u64) -> bool {
         !self.is_power_of_two() || n.is_power_of_two()
     }
+}
+
+/// Paths of one parameter at most, as in Oracle.
+const PATHS_MAX: usize = 16;
+
+/// What stands between the commas, without the quotes that each may have.
+fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(|part| part.trim().trim_matches('\'')).filter(|part| !part.is_empty())
 }
 
 /// A value with where it came from.
@@ -273,6 +297,33 @@ impl Parameters {
         }
     }
 
+    /// `db_flash_cache_file` with `db_flash_cache_size`: the files of the flash cache, relative ones in `directory`, and their bytes. Empty
+    /// when either says nothing.
+    ///
+    /// # Errors
+    /// [`EngineError::Invalid`] when there are not as many sizes as files.
+    pub fn flash_files(&self, directory: &Path) -> Result<Vec<(PathBuf, u64)>> {
+        let (paths, sizes) = (self.text(Parameter::FlashCacheFile), self.text(Parameter::FlashCacheSize));
+        if self.number(Parameter::FlashCacheFile) == 0 || self.number(Parameter::FlashCacheSize) == 0 {
+            return Ok(Vec::new());
+        }
+        if list(&paths).count() != list(&sizes).count() {
+            return Err(EngineError::Invalid(format!(
+                "db_flash_cache_file = {paths} and db_flash_cache_size = {sizes}: type one size for each file, by comma"
+            )));
+        }
+        let file = |(path, size): (&str, &str)| Some((directory.join(path), size.parse().ok()?));
+        Ok(list(&paths).zip(list(&sizes)).filter_map(file).collect())
+    }
+
+    /// `db_flash_cache_policy`.
+    pub fn flash_policy(&self) -> Policy {
+        match self.choice(Parameter::FlashCachePolicy) {
+            "classic" => Policy::Classic,
+            _ => Policy::ScanResistant,
+        }
+    }
+
     /// Changes the value in memory.
     ///
     /// # Errors
@@ -314,7 +365,7 @@ impl Parameters {
             name: definition.name,
             kind: match definition.kind {
                 Kind::Boolean => 1,
-                Kind::Choice(_) | Kind::Name => 2,
+                Kind::Choice(_) | Kind::Name | Kind::Paths | Kind::Sizes => 2,
                 Kind::Integer { .. } => 3,
                 Kind::Size { .. } => 6,
             },

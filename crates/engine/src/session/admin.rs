@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub enum AlterSystem {
     /// `FLUSH BUFFER_CACHE`.
     FlushBufferCache,
+    /// `FLUSH FLASH_CACHE`.
+    FlushFlashCache,
     /// `SWITCH LOGFILE`.
     SwitchLogfile,
     /// `CHECKPOINT`.
@@ -98,6 +100,7 @@ impl Call<'_> {
         let (core, context) = (&**self.core, self.context);
         match what {
             AlterSystem::FlushBufferCache => core.cache.flush(core, context)?,
+            AlterSystem::FlushFlashCache => core.cache.flash().into_iter().for_each(|flash| flash.flush()),
             AlterSystem::SwitchLogfile => core.redo.switch_logfile(core, context)?,
             AlterSystem::Checkpoint => core.cache.checkpoint(core, context)?,
             AlterSystem::Set { name, value, scope } => {

@@ -4,6 +4,7 @@ use super::{Call, Session};
 use crate::btree;
 use crate::cache::Pool;
 use crate::files::control::TablespaceKind;
+use crate::flash::FlashUse;
 use crate::space::catalog::write::Writer;
 use crate::space::lock::{Shut, TableLock, To};
 use crate::space::{Index, IndexDef, Segment, Table, TableDef};
@@ -51,8 +52,13 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::drop_table`].
-    pub fn set_table_pool(&mut self, name: &str, pool: Pool) -> Result<()> {
-        self.call(|call| call.set_table_pool(name, pool))
+    pub fn set_table_caching(
+        &mut self,
+        name: &str,
+        pool: Option<Pool>,
+        flash: Option<FlashUse>,
+    ) -> Result<()> {
+        self.call(|call| call.set_table_caching(name, pool, flash))
     }
 
     /// Makes an index over the rows that are there. Commits. Waits for transactions that have written to the table, and lets nobody
@@ -95,12 +101,14 @@ impl Call<'_> {
             segment,
             tablespace: tablespace_name,
             pool: def.pool,
+            flash: def.flash,
             dictionary: false,
             lock: TableLock::new(),
             stale: AtomicBool::new(false),
         };
         let rows = self.write_catalog(&[segment], |writer| writer.add_table(&table))?;
         core.cache.set_pool(segment.object, def.pool);
+        core.cache.set_flash_use(segment.object, def.flash);
         let table = catalog.publish(table, [(segment.object, rows)]);
         core.space.settle(core, context, &[segment.object])?;
         Ok(table)
@@ -123,14 +131,16 @@ impl Call<'_> {
         self.drop_segments(&segments)
     }
 
-    fn set_table_pool(&mut self, name: &str, pool: Pool) -> Result<()> {
+    fn set_table_caching(&mut self, name: &str, pool: Option<Pool>, flash: Option<FlashUse>) -> Result<()> {
         let (table, _shut) = self.shut_table(name, To::Writers)?;
         let (core, context) = (&**self.core, self.context);
         let catalog = &core.space.catalog;
         let _ddl = catalog.lock(context);
-        let changed = Table { pool, ..table.with(table.indexes.clone(), table.segment) };
+        let (pool, flash) = (pool.unwrap_or(table.pool), flash.unwrap_or(table.flash));
+        let changed = Table { pool, flash, ..table.with(table.indexes.clone(), table.segment) };
         self.change_catalog(&[], |writer| writer.move_table(&catalog.rows(table.object), &changed))?;
         core.cache.set_pool(table.segment.object, pool);
+        core.cache.set_flash_use(table.segment.object, flash);
         catalog.publish(changed, []);
         Ok(())
     }

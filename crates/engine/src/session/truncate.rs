@@ -42,6 +42,7 @@ impl Call<'_> {
             }
         }
         core.cache.set_pool(made[0].object, table.pool);
+        core.cache.set_flash_use(made[0].object, table.flash);
         catalog.publish(truncated, []);
         drop(shut);
         let objects: Vec<u32> = made.iter().map(|segment| segment.object).collect();

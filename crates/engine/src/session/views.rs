@@ -2,6 +2,7 @@
 
 use super::{Call, Session};
 use crate::cache::Pool;
+use crate::flash::FlashUse;
 use crate::page::PageId;
 use crate::space::{Segment, SegmentSize, Table};
 use crate::{EngineError, Result};
@@ -25,6 +26,8 @@ pub struct SegmentRow {
     pub bytes: u64,
     /// `BUFFER_POOL`.
     pub pool: Pool,
+    /// `FLASH_CACHE`.
+    pub flash: FlashUse,
 }
 
 impl Session {
@@ -67,7 +70,7 @@ impl Call<'_> {
         rows.sort_by(|a, b| a.name.cmp(&b.name));
         for (n, segment) in self.core.space.undo_segments().into_iter().enumerate() {
             let name = format!("_SYSSMU{}$", n + 1);
-            rows.push(self.segment_row(name, "TYPE2 UNDO", segment, Pool::Default)?);
+            rows.push(self.segment_row(name, "TYPE2 UNDO", segment, Default::default())?);
         }
         Ok(rows)
     }
@@ -75,9 +78,9 @@ impl Call<'_> {
     fn add_table_segments(&mut self, table: &Table, rows: &mut Vec<SegmentRow>) -> Result<()> {
         let (_reading, newest) = self.read(table)?;
         let table = newest.as_deref().unwrap_or(table);
-        rows.push(self.segment_row(table.name.clone(), "TABLE", table.segment, table.pool)?);
+        rows.push(self.segment_row(table.name.clone(), "TABLE", table.segment, (table.pool, table.flash))?);
         for index in &table.indexes {
-            rows.push(self.segment_row(index.name.clone(), "INDEX", index.segment, Pool::Default)?);
+            rows.push(self.segment_row(index.name.clone(), "INDEX", index.segment, Default::default())?);
         }
         Ok(())
     }
@@ -87,7 +90,7 @@ impl Call<'_> {
         name: String,
         kind: &'static str,
         segment: Segment,
-        pool: Pool,
+        (pool, flash): (Pool, FlashUse),
     ) -> Result<SegmentRow> {
         let core = &**self.core;
         let size = core.space.size(core, self.context, &segment)?;
@@ -100,6 +103,7 @@ impl Call<'_> {
             bytes: u64::from(size.blocks) * u64::from(core.files.block_bytes()),
             size,
             pool,
+            flash,
         })
     }
 }

@@ -7,6 +7,7 @@ use super::Segment;
 use super::lock::TableLock;
 use crate::btree;
 use crate::cache::Pool;
+use crate::flash::FlashUse;
 use crate::transaction::Xid;
 use crate::value::{Row, RowId, Value};
 use crate::{EngineError, Result};
@@ -98,12 +99,20 @@ pub struct TableDef {
     pub tablespace: Option<String>,
     /// How its blocks are treated in the cache.
     pub pool: Pool,
+    /// And in the flash cache.
+    pub flash: FlashUse,
 }
 
 impl TableDef {
     /// In the default tablespace and pool.
     pub fn new(name: &str, columns: Vec<Column>) -> Self {
-        Self { name: name.to_owned(), columns, tablespace: None, pool: Pool::Default }
+        Self {
+            name: name.to_owned(),
+            columns,
+            tablespace: None,
+            pool: Pool::Default,
+            flash: FlashUse::Default,
+        }
     }
 }
 
@@ -138,6 +147,8 @@ pub struct Table {
     pub tablespace: String,
     /// How its blocks are treated in the cache.
     pub pool: Pool,
+    /// And in the flash cache.
+    pub flash: FlashUse,
     /// One of the catalog's own tables: readable, not writable.
     pub dictionary: bool,
     /// Columns that are part of an index, ascending.
@@ -197,6 +208,7 @@ impl Table {
             segment,
             tablespace: self.tablespace.clone(),
             pool: self.pool,
+            flash: self.flash,
             dictionary: self.dictionary,
             lock: self.lock.clone(),
             stale: AtomicBool::new(false),

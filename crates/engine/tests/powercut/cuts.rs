@@ -23,6 +23,7 @@ struct Tally {
     in_recovery: u64,
     doing: BTreeMap<&'static str, u64>,
     call: BTreeMap<&'static str, u64>,
+    flash: [u64; 2],
     failures: Vec<u64>,
     told: Nanos,
 }
@@ -47,6 +48,7 @@ pub fn run(shapes: &[Shape], seeds: Range<u64>) -> bool {
         let mut tally = tally.lock().expect("nobody panics here");
         tally.seeds += 1;
         world.cuts.iter().for_each(|cut| tally.add(cut));
+        tally.flash = [0, 1].map(|at| tally.flash[at] + world.flash[at]);
         if let Err(words) = result {
             tally.failures.push(seed);
             println!("seed {seed} ({}): {}", shape.words, words.chars().take(1500).collect::<String>());
@@ -89,6 +91,7 @@ fn conclude(tally: &Tally, took: Nanos) -> bool {
         let words: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
         println!("  {what}: {}", words.join(" · "));
     }
+    println!("  flash cache: {} blocks written, {} read", tally.flash[0], tally.flash[1]);
     println!("  seeds that lost something: {} (goal: 0)", tally.failures.len());
     tally.failures.is_empty()
 }

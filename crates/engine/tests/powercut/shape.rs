@@ -1,4 +1,4 @@
-//! The shapes of databases that are tried: I/O mode, protection against torn blocks, sizes of blocks, cache, redo.
+//! The shapes of databases that are tried: I/O mode, protection against torn blocks, sizes of blocks, cache, redo; flash cache.
 
 use crate::machine::{MIB, environment};
 use engine::{Instance, InstanceConfig, Shutdown};
@@ -44,13 +44,15 @@ pub fn all() -> Vec<Shape> {
             let cache = ["512k", "1m", "640k"][b];
             let groups = [(2, 1), (3, 1), (2, 2), (4, 1)][a];
             let log_block = ["512", "4k"][(n + m) % 2];
-            shapes.push(make(promises, [mode, protection, block, cache, log_block], groups));
+            // Half of them with a flash cache, smaller than what leaves the buffer cache, under both policies.
+            let flash = [None, Some("classic"), None, Some("scan_resistant")][(n + 2 * m + m / 2) % 4];
+            shapes.push(make(promises, [mode, protection, block, cache, log_block], groups, flash));
         }
     }
     shapes
 }
 
-fn make(promises: Promises, values: [&str; 5], (groups, mib): (u32, u64)) -> Shape {
+fn make(promises: Promises, values: [&str; 5], (groups, mib): (u32, u64), flash: Option<&str>) -> Shape {
     let names =
         ["filesystemio_options", "torn_page_protection", "db_block_size", "db_cache_size", "log_block_size"];
     let storage = SimStorage::new(promises, Seed(1));
@@ -59,10 +61,18 @@ fn make(promises: Promises, values: [&str; 5], (groups, mib): (u32, u64)) -> Sha
     for (name, value) in names.into_iter().zip(values) {
         config = config.with(name, value);
     }
+    if let Some(policy) = flash {
+        config = config.with("db_flash_cache_file", "flash.dat").with("db_flash_cache_size", "600k");
+        config = config.with("db_flash_cache_policy", policy);
+    }
     (config.data_bytes, config.undo_bytes, config.temp_bytes) = (MIB, MIB, MIB);
     (config.redo_bytes, config.redo_groups) = (mib * MIB, groups);
     let instance = Instance::create(environment(&storage, 7), config).expect("a database");
     instance.shutdown(Shutdown::Immediate).expect("a shutdown");
-    let words = format!("{}, {groups} redo groups of {mib} MiB, {promises:?}", values.join(" "));
+    let words = format!(
+        "{}, {groups} redo groups of {mib} MiB, flash cache {}, {promises:?}",
+        values.join(" "),
+        flash.unwrap_or("none")
+    );
     Shape { words, empty: storage }
 }

@@ -4,7 +4,7 @@ use super::Connection;
 use crate::column::{Kind, Type};
 use crate::link::Link;
 use crate::outcome::Outcome;
-use crate::statement::{CreateIndex, CreateTable, Pool};
+use crate::statement::{Caching, CreateIndex, CreateTable};
 use crate::{Error, SqlError, view};
 use engine::EngineError;
 use engine::space::{Column, ColumnKind, IndexDef, Table, TableDef};
@@ -61,9 +61,9 @@ impl Connection {
         }
     }
 
-    pub(super) fn alter_table(&mut self, name: &str, pool: Pool) -> Result<Outcome, Error> {
+    pub(super) fn alter_table(&mut self, name: &str, caching: Caching) -> Result<Outcome, Error> {
         self.savepoints.clear();
-        self.link.lock().session.set_table_pool(name, pool)?;
+        self.link.lock().session.set_table_caching(name, caching.pool, caching.flash)?;
         Ok(Outcome::Done("Table altered."))
     }
 
@@ -85,7 +85,8 @@ pub(super) fn make_table(
         name: table.name.clone(),
         columns,
         tablespace: table.tablespace.clone(),
-        pool: table.pool,
+        pool: table.caching.pool.unwrap_or_default(),
+        flash: table.caching.flash.unwrap_or_default(),
     };
     let session = &mut link.lock().session;
     let mut made = session.create_table(&definition)?;

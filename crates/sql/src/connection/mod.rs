@@ -128,7 +128,7 @@ impl Connection {
             S::DropTable { name, if_exists } => self.drop_table(name, *if_exists),
             S::DropIndex { name, if_exists } => self.drop_index(name, *if_exists),
             S::Truncate { name } => self.truncate(name),
-            S::AlterTable { name, pool } => self.alter_table(name, *pool),
+            S::AlterTable { name, caching } => self.alter_table(name, *caching),
             S::Commit { .. } => self.commit(),
             S::Rollback { to } => self.rollback(to.as_deref()),
             S::Savepoint { name } => self.savepoint(name),

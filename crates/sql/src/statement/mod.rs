@@ -10,6 +10,8 @@ mod table;
 pub use engine::AlterSystem;
 pub use engine::cache::Pool;
 pub use engine::files::control::TablespaceKind;
+pub use engine::flash::FlashUse;
+pub use table::Caching;
 
 use crate::SqlError;
 use crate::column::Type;
@@ -54,12 +56,12 @@ pub enum Statement {
         /// The table.
         name: String,
     },
-    /// `ALTER TABLE t STORAGE (BUFFER_POOL …)`.
+    /// `ALTER TABLE t STORAGE (BUFFER_POOL … FLASH_CACHE …)`.
     AlterTable {
         /// The table.
         name: String,
-        /// Its pool from now on.
-        pool: Pool,
+        /// Its caches from now on.
+        caching: Caching,
     },
     /// `ALTER SYSTEM`.
     AlterSystem(AlterSystem),
@@ -137,7 +139,7 @@ pub struct CreateTable {
     /// Where.
     pub tablespace: Option<String>,
     /// How its blocks are treated.
-    pub pool: Pool,
+    pub caching: Caching,
     /// Where in the text the query behind AS is.
     pub query: Option<Range<usize>>,
 }

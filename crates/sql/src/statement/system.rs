@@ -26,7 +26,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     if cursor.eat(&["TABLE"]) {
         let name = cursor.name("the table's name")?;
         cursor.expect(&["STORAGE"])?;
-        return Ok(Statement::AlterTable { name, pool: table::storage(cursor)? });
+        return Ok(Statement::AlterTable { name, caching: table::storage(cursor)? });
     }
     if cursor.eat(&["SESSION"]) {
         return alter_session(cursor);
@@ -38,6 +38,9 @@ fn alter_system(cursor: &mut Cursor<'_>) -> Result<AlterSystem, SqlError> {
     if cursor.eat(&["FLUSH", "BUFFER_CACHE"]) {
         return Ok(AlterSystem::FlushBufferCache);
     }
+    if cursor.eat(&["FLUSH", "FLASH_CACHE"]) {
+        return Ok(AlterSystem::FlushFlashCache);
+    }
     if cursor.eat(&["SWITCH", "LOGFILE"]) {
         return Ok(AlterSystem::SwitchLogfile);
     }
@@ -45,7 +48,9 @@ fn alter_system(cursor: &mut Cursor<'_>) -> Result<AlterSystem, SqlError> {
         return Ok(AlterSystem::Checkpoint);
     }
     if !cursor.eat(&["SET"]) {
-        return Err(cursor.expected("FLUSH BUFFER_CACHE, SWITCH LOGFILE, CHECKPOINT or SET"));
+        return Err(
+            cursor.expected("FLUSH BUFFER_CACHE, FLUSH FLASH_CACHE, SWITCH LOGFILE, CHECKPOINT or SET")
+        );
     }
     let name = cursor.name("a parameter's name")?;
     cursor.expect_sign("=")?;

@@ -1,7 +1,7 @@
 //! CREATE, DROP and TRUNCATE of tables and indexes.
 
 use super::cursor::Cursor;
-use super::{ColumnDefinition, CreateIndex, CreateTable, Pool, Statement, UniqueKey, system};
+use super::{ColumnDefinition, CreateIndex, CreateTable, FlashUse, Pool, Statement, UniqueKey, system};
 use crate::SqlError;
 use crate::column::Type;
 
@@ -76,7 +76,7 @@ fn table(cursor: &mut Cursor<'_>) -> Result<CreateTable, SqlError> {
         }
         cursor.expect_sign(")")?;
     }
-    (table.tablespace, table.pool) = physical(cursor)?;
+    (table.tablespace, table.caching) = physical(cursor)?;
     if cursor.eat(&["AS"]) {
         table.query = Some(cursor.rest("a query")?);
     }
@@ -208,14 +208,14 @@ fn using_index(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Where and how: TABLESPACE and BUFFER_POOL count; what else Oracle's scripts have here (PCTFREE 10 …) is stepped over.
-pub fn physical(cursor: &mut Cursor<'_>) -> Result<(Option<String>, Pool), SqlError> {
-    let (mut tablespace, mut pool) = (None, Pool::Default);
+/// Where and how: TABLESPACE, BUFFER_POOL and FLASH_CACHE count; what else Oracle's scripts have here (PCTFREE 10 …) is stepped over.
+pub fn physical(cursor: &mut Cursor<'_>) -> Result<(Option<String>, Caching), SqlError> {
+    let (mut tablespace, mut caching) = (None, Caching::default());
     loop {
         if cursor.eat(&["TABLESPACE"]) {
             tablespace = Some(cursor.name("the tablespace's name")?);
         } else if cursor.eat(&["STORAGE"]) {
-            pool = storage(cursor)?;
+            caching = storage(cursor)?;
         } else if cursor.eat_one(&["PCTFREE", "PCTUSED", "INITRANS", "MAXTRANS"]).is_some() {
             cursor.integer("a number")?;
         } else if cursor.eat_one(&["PARALLEL"]).is_some() {
@@ -224,26 +224,42 @@ pub fn physical(cursor: &mut Cursor<'_>) -> Result<(Option<String>, Pool), SqlEr
             .eat_one(&["LOGGING", "NOLOGGING", "CACHE", "NOCACHE", "NOPARALLEL", "NOCOMPRESS", "ONLINE"])
             .is_none()
         {
-            return Ok((tablespace, pool));
+            return Ok((tablespace, caching));
         }
     }
 }
 
-/// `( INITIAL 64K … BUFFER_POOL KEEP )`.
-pub fn storage(cursor: &mut Cursor<'_>) -> Result<Pool, SqlError> {
+/// What a STORAGE clause says about caches; none where it says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caching {
+    /// `BUFFER_POOL`.
+    pub pool: Option<Pool>,
+    /// `FLASH_CACHE`.
+    pub flash: Option<FlashUse>,
+}
+
+/// `( INITIAL 64K … BUFFER_POOL KEEP FLASH_CACHE KEEP )`.
+pub fn storage(cursor: &mut Cursor<'_>) -> Result<Caching, SqlError> {
     cursor.expect_sign("(")?;
-    let mut pool = Pool::Default;
+    let mut caching = Caching::default();
     while !cursor.eat_sign(")") {
         if cursor.eat(&["BUFFER_POOL"]) {
-            pool = match cursor.eat_one(&["KEEP", "RECYCLE", "DEFAULT"]) {
+            caching.pool = Some(match cursor.eat_one(&["KEEP", "RECYCLE", "DEFAULT"]) {
                 Some("KEEP") => Pool::Keep,
                 Some("RECYCLE") => Pool::Recycle,
                 Some(_) => Pool::Default,
                 None => return Err(cursor.expected("KEEP, RECYCLE or DEFAULT")),
-            };
+            });
+        } else if cursor.eat(&["FLASH_CACHE"]) {
+            caching.flash = Some(match cursor.eat_one(&["KEEP", "NONE", "DEFAULT"]) {
+                Some("KEEP") => FlashUse::Keep,
+                Some("NONE") => FlashUse::None,
+                Some(_) => FlashUse::Default,
+                None => return Err(cursor.expected("KEEP, NONE or DEFAULT")),
+            });
         } else if cursor.next().is_none() {
             return Err(cursor.expected(")"));
         }
     }
-    Ok(pool)
+    Ok(caching)
 }

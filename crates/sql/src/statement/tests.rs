@@ -47,9 +47,10 @@ fn tables_in_oracles_words() {
     let t = table(
         "CREATE TABLE scott.orders (id NUMBER(10) CONSTRAINT orders_pk PRIMARY KEY, name VARCHAR2(100 CHAR) NOT NULL,
          at DATE, price NUMBER, UNIQUE (name, at)) PCTFREE 10 TABLESPACE users
-         STORAGE (INITIAL 64K BUFFER_POOL KEEP) NOLOGGING",
+         STORAGE (INITIAL 64K BUFFER_POOL KEEP FLASH_CACHE NONE) NOLOGGING",
     );
-    assert_eq!((t.name.as_str(), t.tablespace.as_deref(), t.pool), ("orders", Some("users"), Pool::Keep));
+    let caching = Caching { pool: Some(Pool::Keep), flash: Some(FlashUse::None) };
+    assert_eq!((t.name.as_str(), t.tablespace.as_deref(), t.caching), ("orders", Some("users"), caching));
     let columns: Vec<_> =
         t.columns.iter().map(|c| (c.declared.as_str(), c.kind.map(|k| k.kind), c.not_null)).collect();
     assert_eq!(
@@ -113,12 +114,16 @@ fn indexes_and_the_rest() {
     check("truncate table t reuse storage", Statement::Truncate { name: "t".into() });
     check(
         "alter table t storage (buffer_pool recycle)",
-        Statement::AlterTable { name: "t".into(), pool: Pool::Recycle },
+        Statement::AlterTable {
+            name: "t".into(),
+            caching: Caching { pool: Some(Pool::Recycle), flash: None },
+        },
     );
 }
 
 #[test]
 fn the_system() {
+    check("alter system flush flash_cache", Statement::AlterSystem(AlterSystem::FlushFlashCache));
     check("alter system flush buffer_cache", Statement::AlterSystem(AlterSystem::FlushBufferCache));
     check("ALTER SYSTEM SWITCH LOGFILE", Statement::AlterSystem(AlterSystem::SwitchLogfile));
     check("alter system checkpoint", Statement::AlterSystem(AlterSystem::Checkpoint));

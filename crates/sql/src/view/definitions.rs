@@ -28,7 +28,7 @@ pub const VIEWS: &[View] = &[
         name: "dba_segments",
         about: "Space of tables, indexes and undo.",
         columns: "OWNER:t SEGMENT_NAME:t SEGMENT_TYPE:t TABLESPACE_NAME:t HEADER_FILE:n HEADER_BLOCK:n BYTES:n \
-                  BLOCKS:n EXTENTS:n BUFFER_POOL:t",
+                  BLOCKS:n EXTENTS:n BUFFER_POOL:t FLASH_CACHE:t",
     },
     View {
         name: "dba_source",
@@ -43,7 +43,7 @@ pub const VIEWS: &[View] = &[
     View {
         name: "dba_tables",
         about: "Tables.",
-        columns: "OWNER:t TABLE_NAME:t TABLESPACE_NAME:t STATUS:t BLOCKS:n BUFFER_POOL:t",
+        columns: "OWNER:t TABLE_NAME:t TABLESPACE_NAME:t STATUS:t BLOCKS:n BUFFER_POOL:t FLASH_CACHE:t",
     },
     View {
         name: "dba_tablespaces",
@@ -83,6 +83,11 @@ pub const VIEWS: &[View] = &[
         name: "v$event_name",
         about: "What can be waited for.",
         columns: "EVENT#:n EVENT_ID:n NAME:t PARAMETER1:t PARAMETER2:t PARAMETER3:t WAIT_CLASS:t DISPLAY_NAME:t",
+    },
+    View {
+        name: "v$flashfilestat",
+        about: "Files of the flash cache, and reads of single blocks from them.",
+        columns: "FLASHFILE#:n NAME:t BYTES:n ENABLED:n SINGLEBLKRDS:n SINGLEBLKRDTIM_MICRO:n",
     },
     View {
         name: "v$instance",

@@ -89,6 +89,7 @@ pub(crate) fn rows(view: &View, inner: &mut Inner) -> engine::Result<Box<dyn Ite
         "v$datafile" => storage::datafile(&core),
         "v$event_histogram_micro" => waits::event_histogram_micro(&registry),
         "v$event_name" => waits::event_name(),
+        "v$flashfilestat" => storage::flashfilestat(&core),
         "v$instance" => instance::instance(&core),
         "v$iostat_file" => storage::iostat_file(&core),
         "v$log" => storage::log(&core),

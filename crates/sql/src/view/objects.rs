@@ -5,6 +5,7 @@ use crate::column::Kind;
 use crate::link::Inner;
 use crate::virtual_table::type_of;
 use engine::cache::Pool;
+use engine::flash::FlashUse;
 use engine::{EngineError, Row};
 
 /// The one owner of everything.
@@ -26,6 +27,7 @@ pub fn tables(inner: &mut Inner) -> engine::Result<Vec<Row>> {
             text("VALID"),
             number(size.high_water),
             text(pool(table.pool)),
+            text(flash(table.flash)),
         ]);
     }
     Ok(rows)
@@ -110,9 +112,19 @@ pub fn segments(inner: &mut Inner) -> engine::Result<Vec<Row>> {
             number(segment.size.blocks),
             number(segment.size.extents),
             text(pool(segment.pool)),
+            text(flash(segment.flash)),
         ]
     };
     Ok(inner.session.segments()?.into_iter().map(row).collect())
+}
+
+/// As `FLASH_CACHE` spells it.
+fn flash(flash: FlashUse) -> &'static str {
+    match flash {
+        FlashUse::Default => "DEFAULT",
+        FlashUse::Keep => "KEEP",
+        FlashUse::None => "NONE",
+    }
 }
 
 /// As `BUFFER_POOL` spells it.

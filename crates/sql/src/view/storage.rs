@@ -50,6 +50,21 @@ pub fn tablespace(core: &Core) -> Vec<Row> {
     core.tablespace().into_iter().map(row).collect()
 }
 
+/// `v$flashfilestat`.
+pub fn flashfilestat(core: &Core) -> Vec<Row> {
+    let row = |file: engine::flash::FlashFileRow| {
+        vec![
+            number(file.number),
+            path(&file.name),
+            number(file.bytes),
+            number(u8::from(file.enabled)),
+            number(file.single_block_reads),
+            number(file.single_block_time.0 / 1_000),
+        ]
+    };
+    core.cache.flash().map(|flash| flash.file_rows()).into_iter().flatten().map(row).collect()
+}
+
 /// `dba_tablespaces`.
 pub fn dba_tablespaces(core: &Core) -> Vec<Row> {
     let block_bytes = core.files.block_bytes();

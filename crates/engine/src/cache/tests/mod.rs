@@ -4,4 +4,4 @@ mod faults;
 mod model;
 mod pages;
 mod threads;
-pub(super) mod world;
+pub(crate) mod world;

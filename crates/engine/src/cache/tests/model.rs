@@ -1,10 +1,12 @@
 //! A model beside the cache: whatever is done, a page holds what was put last, in memory, and on disk after a checkpoint.
 
-use super::world::{World, config, page, world};
+use super::world::{World, config, page, with_flash, world};
 use crate::Context;
 use crate::cache::{CacheConfig, TornPageProtection};
 use crate::context::Background;
+use crate::flash::Policy;
 use crate::page::PageId;
+use crate::statistics::Statistic;
 use io::IoMode;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +51,7 @@ fn act(world: &Arc<World>, context: &Context, rng: &mut Rng, model: &mut BTreeMa
     }
 }
 
-fn run(config: &CacheConfig, seed: u64) {
+fn run(config: &CacheConfig, seed: u64) -> Arc<World> {
     let world = world(config, Background::Inline, &[BLOCKS, BLOCKS]);
     let context = world.context();
     let (mut rng, mut model) = (Rng::new(Seed(seed)), BTreeMap::new());
@@ -63,6 +65,7 @@ fn run(config: &CacheConfig, seed: u64) {
     }
     assert_eq!(world.cache.states().dirty, 0);
     world.assert_sound();
+    world
 }
 
 #[test]
@@ -89,6 +92,25 @@ fn every_protection_keeps_what_was_put() {
             },
             9,
         );
+    }
+}
+
+/// With a second level, of which hits and changes hit the same blocks all the time.
+#[test]
+fn every_flash_cache_keeps_what_was_put() {
+    let mut seed = 0;
+    for policy in [Policy::Classic, Policy::ScanResistant] {
+        for (mode, frames, bytes) in
+            [(IoMode::None, 16, 200 << 10), (IoMode::Setall, 40, 400 << 10), (IoMode::Asynch, 100, 1 << 20)]
+        {
+            seed += 1;
+            let config = CacheConfig { mode, writers: 1 + seed as u32 % 2, ..config(frames) };
+            let world = run(&with_flash(config, policy, bytes, None), seed);
+            assert!(world.cache.flash().unwrap().is_on(), "{:?}", world.alerts.lock());
+            let counts = [Statistic::FlashInserts, Statistic::FlashHits, Statistic::FlashEvictionInvalidated]
+                .map(|statistic| world.count(statistic));
+            assert!(counts.iter().all(|count| *count > 20), "{policy:?} {mode:?}: {counts:?}");
+        }
     }
 }
 

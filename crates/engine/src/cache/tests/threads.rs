@@ -1,9 +1,11 @@
 //! Many threads at a small cache: contents, waits, and what the checkpoint claims while everything moves.
 
-use super::world::{World, config, page, value, world};
+use super::world::{World, config, page, value, with_flash, world};
 use crate::cache::{CacheConfig, DirectRead, DoublewriteFile, Site, TornPageProtection};
 use crate::context::Background;
+use crate::flash::Policy;
 use crate::page::PageId;
+use crate::statistics::Statistic;
 use io::IoMode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -99,6 +101,20 @@ fn many_sessions_lose_nothing_with_a_doublewrite_file() {
         ..config(48)
     };
     stress(&config, 2_000);
+}
+
+#[test]
+fn many_sessions_lose_nothing_above_a_flash_cache() {
+    for (policy, mode, bytes) in [
+        (Policy::Classic, IoMode::None, 200 << 10),
+        (Policy::ScanResistant, IoMode::Setall, 400 << 10),
+        (Policy::ScanResistant, IoMode::Directio, 200 << 10),
+    ] {
+        let config = CacheConfig { mode, writers: 2, writes_max: 8, ..config(48) };
+        let world = stress(&with_flash(config, policy, bytes, None), 2_000);
+        assert!(world.cache.flash().unwrap().is_on(), "{:?}", world.alerts.lock());
+        assert!(world.count(Statistic::FlashHits) > 50, "{}", world.count(Statistic::FlashHits));
+    }
 }
 
 /// Pages are written while they are scanned past the cache: each comes whole, and not older than the scan.

@@ -5,6 +5,7 @@ use crate::cache::{BufferCache, CacheConfig, PageWrite, Site};
 use crate::context::{Background, Environment};
 use crate::files::FileSet;
 use crate::files::control::{FileRecord, FileState, TablespaceKind};
+use crate::flash::{FlashConfig, Policy, Stamp};
 use crate::page::{self, Lsn, PageId, PageKind};
 use crate::statistics::{Statistic, Statistics};
 use crate::{Context, EngineError, Result};
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use units::{Clock, Seed};
+use units::{Clock, Nanos, Seed};
 use waits::{Registry, SessionKind};
 
 pub const BLOCK: usize = 2048;
@@ -47,6 +48,25 @@ pub struct Faults {
     pub collisions: AtomicU64,
     /// Each transfer takes so many yields, so that others get in between.
     pub slow: AtomicU64,
+    /// What the flash cache's device does: see [`FlashFault`].
+    pub flash: Mutex<FlashFault>,
+}
+
+/// How a flash device goes wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FlashFault {
+    #[default]
+    None,
+    /// Reads end with `EIO`.
+    Reads,
+    /// Writes end with `EIO`.
+    Writes,
+    /// Reads give what is one block further on.
+    Misdirected,
+    /// Reads give a block with a flipped bit.
+    Rotten,
+    /// Transfers are short.
+    Short,
 }
 
 impl Faults {
@@ -78,6 +98,10 @@ pub struct MemoryDisk {
 impl MemoryDisk {
     fn blocks_of(&self, data: &[u8], offset: u64) -> Vec<u64> {
         (0..data.len() as u64).step_by(BLOCK).map(|at| offset + at).collect()
+    }
+
+    fn is_flash(&self) -> bool {
+        self.path.to_string_lossy().contains("flash")
     }
 
     fn dawdle(&self) {
@@ -121,7 +145,14 @@ impl Disk for MemoryDisk {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Outcome {
-        self.faults.reads.fetch_add(1, Ordering::Relaxed);
+        let flash = if self.is_flash() { *self.faults.flash.lock() } else { FlashFault::None };
+        match flash {
+            FlashFault::Reads => return Outcome::Errno(EIO),
+            FlashFault::Short => return Outcome::Short(512),
+            _ => {}
+        }
+        let offset = if flash == FlashFault::Misdirected { offset + BLOCK as u64 } else { offset };
+        self.faults.reads.fetch_add(u64::from(!self.is_flash()), Ordering::Relaxed);
         let bad = self.faults.bad_reads.lock().range(offset..offset + buffer.len() as u64).next().is_some();
         if self.watched && bad || self.faults.strikes() {
             return Outcome::Errno(EIO);
@@ -131,10 +162,16 @@ impl Disk for MemoryDisk {
         let start = (offset as usize).min(bytes.len());
         let length = buffer.len().min(bytes.len() - start);
         buffer[..length].copy_from_slice(&bytes[start..start + length]);
+        if flash == FlashFault::Rotten {
+            buffer[length / 2] ^= 4;
+        }
         Outcome::from_result(length as i64, buffer.len() as u32)
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> Outcome {
+        if self.is_flash() && *self.faults.flash.lock() == FlashFault::Writes {
+            return Outcome::Errno(EIO);
+        }
         self.faults.writes.fetch_add(1, Ordering::Relaxed);
         let bad = self.faults.bad_writes.lock().range(offset..offset + data.len() as u64).next().is_some();
         if self.watched && bad || self.faults.strikes() {
@@ -190,7 +227,8 @@ impl MemoryStorage {
 
 impl Storage for MemoryStorage {
     fn create(&self, path: &Path, bytes: u64, _: Access) -> std::result::Result<Arc<dyn Disk>, IoError> {
-        let watched = !path.to_string_lossy().contains("doublewrite");
+        let name = path.to_string_lossy();
+        let watched = !name.contains("doublewrite") && !name.contains("flash");
         let bytes = Mutex::new(vec![0; bytes as usize]);
         let disk = Arc::new(MemoryDisk { path: path.into(), bytes, faults: self.faults.clone(), watched });
         assert!(self.files.lock().insert(path.into(), disk.clone()).is_none(), "{path:?} exists");
@@ -319,6 +357,21 @@ pub fn world_on(
 
 pub fn config(frames: usize) -> CacheConfig {
     CacheConfig::new(BLOCK, frames)
+}
+
+/// The same with a flash cache of so many bytes in each of two files, on the shutdown that is named, if any.
+pub fn with_flash(config: CacheConfig, policy: Policy, bytes: u64, clean: Option<Stamp>) -> CacheConfig {
+    let files = [1, 2].map(|number| (PathBuf::from(format!("/memory/flash{number}")), bytes));
+    let flash = FlashConfig {
+        files: files.to_vec(),
+        policy,
+        database_id: 1,
+        clean,
+        timeout: Nanos::millis(100_000),
+        staged: 32,
+        api: Api::Threads,
+    };
+    CacheConfig { flash: Some(flash), ..config }
 }
 
 pub fn path(file: u16) -> PathBuf {

@@ -1,7 +1,7 @@
 //! The catalog's own tables: what they are, and what their rows mean.
 //!
 //! ```text
-//! obj$    object, name, type (1 table, 2 index), data_object, tablespace, header, pool     one row for each table and index
+//! obj$    object, name, type (1 table, 2 index), data_object, tablespace, header, pool + 3 × flash cache     one row for each table and index
 //! col$    object, position, name, kind, declared, not_null                                 one row for each column
 //! ind$    object, table, unique                                                            one row for each index
 //! icol$   object, position, column                                                         one row for each of its columns
@@ -9,6 +9,7 @@
 //! `header` is `PageId::to_u64`; `data_object` with `tablespace` and `header` is the segment.
 
 use crate::cache::Pool;
+use crate::flash::FlashUse;
 use crate::page::PageId;
 use crate::space::create::bootstrap_header;
 use crate::space::lock::TableLock;
@@ -38,6 +39,7 @@ pub fn tables() -> [Table; 4] {
         segment: segment(object),
         tablespace: "SYSTEM".to_owned(),
         pool: Pool::Default,
+        flash: FlashUse::Default,
         dictionary: true,
         key_columns: Vec::new(),
         lock: TableLock::new(),
@@ -89,6 +91,7 @@ pub struct ObjectRow {
     pub kind: Kind,
     pub segment: Segment,
     pub pool: Pool,
+    pub flash: FlashUse,
 }
 
 /// A row of `col$`.
@@ -116,6 +119,7 @@ pub struct IndexColumnRow {
 }
 
 const POOLS: [Pool; 3] = [Pool::Default, Pool::Keep, Pool::Recycle];
+const FLASH: [FlashUse; 3] = [FlashUse::Default, FlashUse::Keep, FlashUse::None];
 
 fn int(n: impl TryInto<i64>) -> Value {
     Value::Integer(n.try_into().unwrap_or_else(|_| unreachable!("catalog numbers are small")))
@@ -155,6 +159,7 @@ pub trait CatalogRow: Sized {
 impl CatalogRow for ObjectRow {
     fn to_row(&self) -> Row {
         let pool = POOLS.iter().position(|pool| *pool == self.pool).expect("all pools are listed");
+        let flash = FLASH.iter().position(|flash| *flash == self.flash).expect("all are listed");
         vec![
             int(self.object),
             Value::Text(self.name.clone()),
@@ -163,7 +168,8 @@ impl CatalogRow for ObjectRow {
             int(self.segment.tablespace),
             // A file number has 16 bits, so the sign may be set.
             Value::Integer(self.segment.header.to_u64() as i64),
-            int(pool),
+            // Both in one number, so that a database of before the flash cache reads as default.
+            int((pool + POOLS.len() * flash) as u64),
         ]
     }
 
@@ -173,8 +179,10 @@ impl CatalogRow for ObjectRow {
         let kind = [Kind::Table, Kind::Index].into_iter().nth(row.int::<usize>()?.checked_sub(1)?)?;
         let (data_object, tablespace) = (row.int()?, row.int()?);
         let header = PageId::from_u64(row.int::<i64>()? as u64);
-        let pool = *POOLS.get(row.int::<usize>()?)?;
-        Some(Self { object, name, kind, segment: Segment { object: data_object, header, tablespace }, pool })
+        let both = row.int::<usize>()?;
+        let (pool, flash) = (POOLS[both % POOLS.len()], *FLASH.get(both / POOLS.len())?);
+        let segment = Segment { object: data_object, header, tablespace };
+        Some(Self { object, name, kind, segment, pool, flash })
     }
 }
 
@@ -238,7 +246,14 @@ mod tests {
     fn rows_come_back_as_they_went() {
         let header = PageId { file: u16::MAX, block: u32::MAX };
         let segment = Segment { object: 700, header, tablespace: 3 };
-        check(ObjectRow { object: 7, name: "T".into(), kind: Kind::Index, segment, pool: Pool::Recycle });
+        check(ObjectRow {
+            object: 7,
+            name: "T".into(),
+            kind: Kind::Index,
+            segment,
+            pool: Pool::Recycle,
+            flash: FlashUse::Keep,
+        });
         let declared = "VARCHAR2(100)".into();
         let column = Column { name: "c".into(), kind: ColumnKind::Any, declared, not_null: true };
         check(ColumnRow { object: 7, position: 999, column });

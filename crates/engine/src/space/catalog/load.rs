@@ -40,6 +40,7 @@ pub fn load(core: &Core, context: &Context) -> Result<()> {
     for (address, object) in contents.objects.iter().filter(|(_, object)| object.kind == Kind::Table) {
         let (table, rows) = contents.table(core, *address, object)?;
         core.cache.set_pool(table.segment.object, table.pool);
+        core.cache.set_flash_use(table.segment.object, table.flash);
         catalog.publish(table, rows);
     }
     Ok(())
@@ -125,6 +126,7 @@ impl Contents {
             segment: object.segment,
             tablespace: core.space.tablespace_name(core, object.segment.tablespace),
             pool: object.pool,
+            flash: object.flash,
             dictionary: false,
             lock,
             stale: AtomicBool::new(false),

@@ -115,6 +115,7 @@ fn of_table(table: &Table) -> ObjectRow {
         kind: Kind::Table,
         segment: table.segment,
         pool: table.pool,
+        flash: table.flash,
     }
 }
 
@@ -125,5 +126,6 @@ fn of_index(index: &Index) -> ObjectRow {
         kind: Kind::Index,
         segment: index.segment,
         pool: crate::cache::Pool::Default,
+        flash: crate::flash::FlashUse::Default,
     }
 }

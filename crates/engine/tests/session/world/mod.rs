@@ -6,6 +6,7 @@ mod suffer;
 
 use crate::machine::try_open;
 use crate::model::{Changes, Model, TableModel, difference};
+use engine::statistics::Statistic;
 use engine::{Instance, Result, Row, RowId, Savepoint, Scan, Session, Shutdown};
 use io::sim::{Call, CallInfo, SimStorage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +63,8 @@ pub struct World {
     /// What goes on.
     doing: &'static str,
     pub cuts: Vec<Cut>,
+    /// Blocks written to the flash cache, and read from it.
+    pub flash: [u64; 2],
     instance: Option<Instance>,
     actors: Vec<Actor>,
     committed: Model,
@@ -82,6 +85,7 @@ impl World {
             life,
             doing: "open",
             cuts: Vec::new(),
+            flash: [0; 2],
             instance: None,
             actors: Vec::new(),
             committed: Model::new(),
@@ -174,6 +178,7 @@ impl World {
     /// After a crash: what was committed is there, and what was being committed perhaps. Sometimes recovery is cut short, and
     /// recovery of that again.
     fn reopen(&mut self) {
+        self.count_flash();
         self.actors.clear();
         self.instance = None;
         self.crash();
@@ -193,6 +198,14 @@ impl World {
         self.check();
     }
 
+    fn count_flash(&mut self) {
+        let Some(instance) = &self.instance else { return };
+        let statistics = [Statistic::FlashInserts, Statistic::FlashHits];
+        for (sum, statistic) in self.flash.iter_mut().zip(statistics) {
+            *sum += instance.core.statistics.value(statistic);
+        }
+    }
+
     fn crash(&mut self) {
         let seed = Seed(self.rng.next_u64());
         let killed = self.below(self.life.kill_one_in) == 0;
@@ -210,6 +223,7 @@ impl World {
     }
 
     fn restart(&mut self) -> Result<()> {
+        self.count_flash();
         self.actors.clear();
         self.instance.take().unwrap().shutdown(Shutdown::Immediate)?;
         self.instance = Some(try_open(&self.storage)?);
@@ -351,6 +365,7 @@ fn name(info: &CallInfo<'_>) -> &'static str {
         Call::Write if file.starts_with("redo") => "log write",
         Call::Write if file.starts_with("control") => "control file write",
         Call::Write if file.starts_with("doublewrite") => "doublewrite",
+        Call::Write if file.starts_with("flash") => "flash cache write",
         Call::Write => "data file write",
         Call::Read if file.starts_with("redo") => "log read",
         Call::Read => "read",

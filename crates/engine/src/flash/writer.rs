@@ -1,0 +1,221 @@
+//! The first database writer's turn at the flash cache: takes what waits, writes neighbours together, never waits itself.
+//!
+//! ```text
+//! 1. take what waits, unless it has changed already; copy, seal     into a slot of the queue; the memory is free for the next block
+//! 2. submit                                                         many at once; while sessions read, one, then a pause
+//! 3. reap what has ended                                            by a later turn: a device that hangs does not hold up the data files
+//! 4. settle                                                         from now on sessions find the block
+//! ```
+//! Blocks are found only after 4: before, half of them might be read.
+
+use super::read::hangs;
+use super::staging::Place;
+use super::{FlashCache, Policy};
+use crate::Context;
+use crate::cache::{Site, inline};
+use crate::files::iostat::Transfer;
+use crate::page;
+use crate::statistics::Statistic;
+use io::sim::Disk;
+use io::{Action, Completion, Queue, Request};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use units::Nanos;
+
+/// Neighbours are written together up to so many bytes.
+const WRITE_BYTES_MAX: usize = 128 << 10;
+/// Writes in flight.
+const DEPTH: u32 = 16;
+/// While sessions read, the writer pauses so many times as long as its last write took.
+const PAUSE_SHARE: u64 = 9;
+
+/// A write in flight.
+struct Flight {
+    places: Vec<Place>,
+    since: Nanos,
+}
+
+/// What the writer keeps between its turns.
+#[derive(Default)]
+pub(super) struct FlashWriter {
+    queue: Option<Box<dyn Queue>>,
+    flights: Vec<Option<Flight>>,
+    free: Vec<u32>,
+    done: Vec<Completion>,
+    /// Taken, not written: it was no neighbour of the last.
+    left: Option<(Place, io::Buffer)>,
+    /// Nothing is written before.
+    pause_until: Nanos,
+    /// Reads that had been counted when the last write began.
+    reads_seen: u64,
+}
+
+impl FlashCache {
+    /// Whether the writer has something to do, soon.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.is_on() && (self.staging.waiting() > 0 || self.writer.try_lock().is_none_or(|w| w.is_flying()))
+    }
+
+    /// Blocks that wait to be written.
+    pub(crate) fn waiting(&self) -> usize {
+        self.staging.waiting()
+    }
+
+    /// A turn. Whether anything moved.
+    pub(crate) fn turn(&self, site: &dyn Site, context: &Context) -> bool {
+        let invalidated = self.invalidated.load(Ordering::Relaxed);
+        if invalidated > 0 {
+            self.invalidated.fetch_sub(invalidated, Ordering::Relaxed);
+            context.count(Statistic::FlashEvictionInvalidated, invalidated);
+        }
+        if !self.is_on() {
+            return false;
+        }
+        let Some(mut writer) = self.writer.try_lock() else { return false };
+        let now = site.environment().clock.now();
+        self.look_for_hanging_reads(site, now);
+        if writer.queue.is_none() && self.staging.waiting() > 0 && !self.open_queue(site, &mut writer) {
+            return false;
+        }
+        let mut moved = self.reap(site, context, &mut writer, 0);
+        moved |= self.submit(site, context, &mut writer);
+        while inline(site) && self.is_on() && writer.is_flying() {
+            self.reap(site, context, &mut writer, 1);
+        }
+        if !self.is_on() {
+            writer.abandon();
+        }
+        moved
+    }
+
+    fn open_queue(&self, site: &dyn Site, writer: &mut FlashWriter) -> bool {
+        let disks: Vec<Arc<dyn Disk>> = self.files.iter().map(|file| file.disk.clone()).collect();
+        let blocks = (WRITE_BYTES_MAX / self.block_bytes).max(1);
+        let bytes = (blocks * self.block_bytes) as u32;
+        match site.environment().storage.open_queue(self.api, DEPTH, bytes, &disks) {
+            Ok(queue) => {
+                writer.free = (0..queue.depth()).rev().collect();
+                writer.flights = (0..queue.depth()).map(|_| None).collect();
+                writer.queue = Some(queue);
+                true
+            }
+            Err(error) => {
+                self.switch_off(site, format!("no queue for its writes: {error}"));
+                false
+            }
+        }
+    }
+
+    /// Steps 3 and 4.
+    fn reap(&self, site: &dyn Site, context: &Context, writer: &mut FlashWriter, min: u32) -> bool {
+        let Some(queue) = writer.queue.as_mut().filter(|queue| queue.in_flight() > 0) else { return false };
+        if let Err(error) = queue.reap(min, &mut writer.done) {
+            self.switch_off(site, error.to_string());
+            return false;
+        }
+        let now = site.environment().clock.now();
+        let moved = !writer.done.is_empty();
+        for Completion { slot, outcome } in std::mem::take(&mut writer.done) {
+            let Some(Flight { places, since }) = writer.flights[slot as usize].take() else { continue };
+            writer.free.push(slot);
+            let first = places[0];
+            let (file, offset) = self.place(first.shard.into(), first.slot);
+            let (bytes, took) = (places.len() * self.block_bytes, now - since);
+            if let Err(error) = outcome.check(&file.path, "write", offset, bytes as u32) {
+                file.statistics.note_error();
+                self.switch_off(site, error.to_string());
+                continue;
+            }
+            file.statistics.note(Transfer::Write, bytes as u64, took);
+            let mut shard = self.parts[usize::from(first.shard)].shard.lock();
+            let settled = places.iter().filter(|place| shard.settle(place.slot)).count();
+            drop(shard);
+            context.count(Statistic::FlashInserts, settled as u64);
+            if took > self.timeout {
+                self.switch_off(site, hangs(file, took));
+            }
+            writer.pause_until = now + Nanos(took.0 * PAUSE_SHARE);
+        }
+        let oldest = writer.flights.iter().flatten().map(|flight| flight.since).min();
+        if let Some(took) = oldest.map(|since| now - since).filter(|took| *took > self.timeout) {
+            self.switch_off(site, format!("a write hangs for {:.1} s", took.as_secs()));
+        }
+        moved
+    }
+
+    /// Steps 1 and 2.
+    fn submit(&self, site: &dyn Site, context: &Context, writer: &mut FlashWriter) -> bool {
+        let now = site.environment().clock.now();
+        let reads: u64 = self.files.iter().map(|file| file.statistics.reads()).sum();
+        let yields = self.policy == Policy::ScanResistant && reads != writer.reads_seen;
+        if yields && (now < writer.pause_until || writer.is_flying()) {
+            return false;
+        }
+        let mut moved = false;
+        while let Some(slot) = writer.free.pop() {
+            let places = self.fill(context, writer, slot);
+            if places.is_empty() {
+                writer.free.push(slot);
+                break;
+            }
+            let (first, bytes) = (places[0], (places.len() * self.block_bytes) as u32);
+            let (_, offset) = self.place(first.shard.into(), first.slot);
+            let file = u32::from(self.parts[usize::from(first.shard)].file);
+            let Some(queue) = &mut writer.queue else { break };
+            queue.stage(slot, Request { file, offset, bytes, action: Action::Write });
+            writer.flights[slot as usize] = Some(Flight { places, since: now });
+            moved = true;
+            if yields {
+                break;
+            }
+        }
+        if moved {
+            writer.reads_seen = reads;
+            if let Some(Err(error)) = writer.queue.as_mut().map(|queue| queue.submit()) {
+                self.switch_off(site, error.to_string());
+            }
+        }
+        moved
+    }
+
+    /// Copies blocks whose slots lie side by side into a slot of the queue.
+    fn fill(&self, context: &Context, writer: &mut FlashWriter, slot: u32) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        let Some(queue) = &mut writer.queue else { return places };
+        let to = queue.buffer_mut(slot);
+        while (places.len() + 1) * self.block_bytes <= to.len() {
+            let Some((place, block)) = writer.left.take().or_else(|| self.staging.pop()) else { break };
+            if !self.parts[usize::from(place.shard)].shard.lock().is_wanted(place.slot) {
+                context.count(Statistic::FlashSkipModification, 1);
+                self.staging.give_spare(block);
+                continue;
+            }
+            let behind = |last: &Place| last.shard == place.shard && last.slot + 1 == place.slot;
+            if !places.last().is_none_or(behind) {
+                writer.left = Some((place, block));
+                break;
+            }
+            let to = &mut to[places.len() * self.block_bytes..][..self.block_bytes];
+            to.copy_from_slice(&block);
+            page::seal(to);
+            self.staging.give_spare(block);
+            places.push(place);
+        }
+        places
+    }
+}
+
+impl FlashWriter {
+    fn is_flying(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| queue.in_flight() > 0)
+    }
+
+    /// A queue whose writes may never end is left to the process: closing it would wait for them.
+    fn abandon(&mut self) {
+        if let Some(queue) = self.queue.take()
+            && queue.in_flight() > 0
+        {
+            std::mem::forget(queue);
+        }
+    }
+}
