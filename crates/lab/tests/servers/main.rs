@@ -4,4 +4,5 @@
 #![forbid(unsafe_code)]
 
 mod life;
+mod names;
 mod stand;

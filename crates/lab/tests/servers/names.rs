@@ -6,16 +6,13 @@ use std::collections::BTreeSet;
 use waits::{Event, Mapping};
 
 /// Names of PostgreSQL 16 to 18, which the version of Debian's package (15) does not have yet.
-const LATER: [&str; 9] = [
+const LATER: [&str; 6] = [
     "AioIoCompletion",
     "AioIoUringExecution",
     "AioIoUringSubmit",
     "AioUringCompletion",
     "AioWorkerSubmissionQueue",
     "SpinDelay",
-    "BufferIo",
-    "IoWorkerMain",
-    "LockFastPath",
 ];
 
 fn mapped(of: fn(Event) -> Mapping) -> BTreeSet<&'static str> {
@@ -36,7 +33,9 @@ fn every_wait_of_postgresql_is_in_its_program() {
         .into_iter()
         .filter(|wait| {
             let name = wait.split_once(':').map_or(*wait, |(_, name)| name);
-            !name.ends_with('*') && !LATER.contains(&name) && !texts.contains(&name.to_ascii_lowercase())
+            // A linker lets a text be the end of a longer one: LockManager of PredicateLockManager.
+            let is_there = || texts.iter().any(|text| text.ends_with(&name.to_ascii_lowercase()));
+            !name.ends_with('*') && !LATER.contains(&name) && !is_there()
         })
         .collect();
     assert!(unknown.is_empty(), "PostgreSQL knows no {unknown:?}");
@@ -49,7 +48,10 @@ fn every_wait_and_counter_of_mariadb_is_in_its_tables() {
     let mut session = server.connect("names").expect("a session");
     let mut column = |sql: &str| -> Vec<String> {
         let rows = session.rows(sql).expect("rows");
-        rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).map(|n| n.to_ascii_lowercase()).collect()
+        rows.into_iter()
+            .filter_map(|row| row.into_iter().next().flatten())
+            .map(|n| n.to_ascii_lowercase())
+            .collect()
     };
     let mut known = column("select name from performance_schema.setup_instruments");
     known.extend(column("show global status"));

@@ -45,9 +45,13 @@ fn create_source(
     rows: u64,
 ) -> Result<(), ServerError> {
     session.execute(&source_definition(table))?;
+    let unit = match kind {
+        Kind::Postgres => "(n / 400)",
+        Kind::Mariadb => "(n div 400)",
+    };
     session.execute(&format!(
-        "insert into {table} select 'SYS', concat('DBMS_UNIT_', lpad(concat(floor(n / 400), ''), 6, '0')), \
-         case when mod(floor(n / 400), 2) = 0 then 'PACKAGE' else 'PACKAGE BODY' end, mod(n, 400) + 1, \
+        "insert into {table} select 'SYS', concat('DBMS_UNIT_', lpad(concat({unit}, ''), 6, '0')), \
+         case when mod({unit}, 2) = 0 then 'PACKAGE' else 'PACKAGE BODY' end, mod(n, 400) + 1, \
          left(repeat(md5(concat(n, '')), 4), cast(10 + mod(n * 7919, 111) as integer)) from {}",
         numbers(kind, rows)
     ))

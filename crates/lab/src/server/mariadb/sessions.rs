@@ -1,7 +1,8 @@
 //! What MariaDB's threads do now, from `performance_schema`, and what it does not tell.
 //!
-//! The log file is not instrumented: who leads a commit shows the state `Commit` and no wait, who follows shows no state at all.
-//! Both are taken for `log file sync`, inferred. A wait on a table's handler only says that a statement is at a table: what it
+//! The log file is not instrumented: who leads a commit shows the state `Commit` and no wait; who follows shows no wait and, to
+//! `performance_schema`, no state at all, while the process list still names the one before. Both are taken for `log file sync`,
+//! inferred; a statement that sends data or only reads is not, as it loses its state as well. A wait on a table's handler only says that a statement is at a table: what it
 //! does there is the wait inside it, or the processor. Waits that are over (`END_EVENT_ID`) are not counted.
 
 use crate::server::sampler::{Seen, statement};
@@ -9,8 +10,9 @@ use crate::server::{Connection, ServerError};
 use std::collections::{BTreeMap, BTreeSet};
 use waits::{Event, Grade, SessionKind};
 
-const QUERY: &str = "select t.thread_id, t.processlist_id, t.name, t.processlist_command, t.processlist_state, \
-     left(t.processlist_info, 80), w.event_id, w.event_name from performance_schema.threads t \
+const QUERY: &str = "select t.thread_id, t.processlist_id, t.name, p.command, t.processlist_state, p.state, \
+     left(p.info, 80), w.event_id, w.event_name from performance_schema.threads t \
+     left join information_schema.processlist p on p.id = t.processlist_id \
      left join performance_schema.events_waits_current w on w.thread_id = t.thread_id and w.end_event_id is null \
      where t.processlist_id is null or t.processlist_id <> connection_id()";
 /// Row locks are not instrumented either; InnoDB's own table names who waits.
@@ -33,7 +35,10 @@ struct Thread {
     id: Option<u32>,
     name: String,
     command: Option<String>,
+    /// As `performance_schema` has it.
     state: Option<String>,
+    /// As the process list has it.
+    listed: Option<String>,
     sql: Option<String>,
     /// The innermost wait that goes on: the one with the highest number.
     wait: Option<(u64, String)>,
@@ -42,13 +47,13 @@ struct Thread {
 fn sessions(rows: Vec<Vec<Option<String>>>, locked: &BTreeSet<u32>) -> Vec<Seen> {
     let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
     for row in rows {
-        let Ok([number, id, name, command, state, sql, event, wait]) = <[_; 8]>::try_from(row) else {
+        let Ok([number, id, name, command, state, listed, sql, event, wait]) = <[_; 9]>::try_from(row) else {
             continue;
         };
         let Some(number) = number.and_then(|n| n.parse().ok()) else { continue };
         let id = id.and_then(|id| id.parse().ok());
         let state = state.filter(|state| !state.is_empty());
-        let new = Thread { id, name: name.unwrap_or_default(), command, state, sql, wait: None };
+        let new = Thread { id, name: name.unwrap_or_default(), command, state, listed, sql, wait: None };
         let thread = threads.entry(number).or_insert(new);
         let wait = event.and_then(|n| n.parse().ok()).zip(wait);
         if wait.as_ref().map(|(n, _)| *n) > thread.wait.as_ref().map(|(n, _)| *n) {
@@ -70,8 +75,9 @@ impl Thread {
         if !["Query", "Execute"].contains(&self.command.as_deref()?) {
             return None;
         }
-        let told = self.wait.map(|(_, name)| name).filter(|name| name != CONTAINER && name != "idle");
-        let commits = self.state.as_deref().is_none_or(|state| state.eq_ignore_ascii_case("commit"));
+        let shown = self.wait.as_ref().map(|(_, name)| name.clone()).filter(|name| name != "idle");
+        let commits = self.commits(shown.is_some());
+        let told = shown.filter(|name| name != CONTAINER);
         let (wait, event) = match told {
             _ if is_locked => {
                 (Some("LOCK WAIT".to_owned()), Some((Event::EnqTxRowLockContention, Grade::Inferred)))
@@ -94,6 +100,17 @@ impl Thread {
         })
     }
 
+    /// Whether it waits for its redo, as far as that can be concluded; `waits`: whether it shows any wait.
+    fn commits(&self, waits: bool) -> bool {
+        let is = |state: &Option<String>, word: &str| {
+            state.as_deref().is_some_and(|state| state.eq_ignore_ascii_case(word))
+        };
+        let reads =
+            self.sql.as_deref().is_some_and(|sql| sql.trim_start().to_lowercase().starts_with("select"));
+        let follows = self.state.is_none() && !is(&self.listed, "sending data") && !reads;
+        !waits && (is(&self.state, "commit") || is(&self.listed, "commit") || follows)
+    }
+
     /// A thread of the server that shows no wait may work or may sleep where nothing is instrumented: it is not counted.
     fn process(self, number: u32) -> Option<Seen> {
         let (_, wait) = self.wait?;
@@ -110,21 +127,43 @@ mod tests {
 
     #[test]
     fn rows_become_sessions() {
-        let row = |fields: [&str; 8]| -> Vec<Option<String>> {
+        let row = |fields: [&str; 9]| -> Vec<Option<String>> {
             fields.map(|f| (!f.is_empty()).then(|| f.to_owned())).into()
         };
         let client = "thread/sql/one_connection";
         let file = "wait/io/file/innodb/innodb_data_file";
         let rows = vec![
-            row(["30", "5", client, "Execute", "Commit", "insert into c values (?)", "", ""]),
-            row(["31", "6", client, "Execute", "", "insert into c values (?)", "", ""]),
-            row(["32", "7", client, "Execute", "Sending data", "call new_order(?)", "10", CONTAINER]),
-            row(["32", "7", client, "Execute", "Sending data", "call new_order(?)", "11", file]),
-            row(["33", "8", client, "Execute", "Updating", "call payment(?)", "9", CONTAINER]),
-            row(["34", "9", client, "Execute", "Updating", "call payment(?)", "9", CONTAINER]),
-            row(["35", "10", client, "Sleep", "", "", "", ""]),
-            row(["1", "", "thread/innodb/page_cleaner_thread", "", "", "", "4", file]),
-            row(["2", "", "thread/innodb/purge", "", "", "", "", ""]),
+            row(["30", "5", client, "Execute", "Commit", "Commit", "insert into c values (?)", "", ""]),
+            row(["31", "6", client, "Execute", "", "Updating status", "insert into c values (?)", "", ""]),
+            row([
+                "32",
+                "7",
+                client,
+                "Execute",
+                "Sending data",
+                "Sending data",
+                "call new_order(?)",
+                "10",
+                CONTAINER,
+            ]),
+            row([
+                "32",
+                "7",
+                client,
+                "Execute",
+                "Sending data",
+                "Sending data",
+                "call new_order(?)",
+                "11",
+                file,
+            ]),
+            row(["33", "8", client, "Execute", "Updating", "Updating", "call payment(?)", "9", CONTAINER]),
+            row(["34", "9", client, "Execute", "Updating", "Updating", "call payment(?)", "9", CONTAINER]),
+            row(["35", "10", client, "Sleep", "", "", "", "", ""]),
+            row(["36", "11", client, "Query", "", "Sending data", "insert into t select * from t", "", ""]),
+            row(["37", "12", client, "Query", "", "Statistics", "select count(*) from t", "", ""]),
+            row(["1", "", "thread/innodb/page_cleaner_thread", "", "", "", "", "4", file]),
+            row(["2", "", "thread/innodb/purge", "", "", "", "", "", ""]),
         ];
         let seen = sessions(rows, &BTreeSet::from([9]));
         let events: Vec<_> = seen.iter().map(|s| (s.session, s.event.map(|(event, _)| event))).collect();
@@ -137,6 +176,8 @@ mod tests {
                 (7, Some(Event::DbFileSequentialRead)),
                 (8, None),
                 (9, Some(Event::EnqTxRowLockContention)),
+                (11, None),
+                (12, None),
             ]
         );
         assert_eq!(seen[4].wait, None, "at a table, and nothing inside: on a processor");
