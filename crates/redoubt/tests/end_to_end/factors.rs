@@ -171,6 +171,39 @@ fn a_scheduler_on_a_device_of_our_own() {
     );
 }
 
+/// A slow and a fast device: each is counted by itself in every window, and what is slow is not faster than its cap.
+#[test]
+fn every_device_beneath_is_counted_by_itself() {
+    let _turn = measuring();
+    let stage = Stage::new();
+    let redo = "place.redo=throttled:60iops,here";
+    finished(stage.run(&["compare", "commit", "--minutes", "0.2", "--vary", redo]), &stage);
+    let reader = stage.reader();
+    let counters = reader.counters().expect("counters");
+    let of_places: Vec<_> = counters.iter().filter(|row| row.layer == "place").collect();
+    assert!(of_places.iter().any(|row| row.object == "here"), "the fast one");
+    let phases = reader.phases().expect("phases");
+    let mut slow = 0;
+    for (id, phase) in &phases {
+        let mut writes: Vec<(u64, f64)> = of_places
+            .iter()
+            .filter(|row| {
+                row.phase_id == Some(*id) && row.object == "throttled:60iops" && row.metric == "writes"
+            })
+            .map(|row| (row.t_ns, row.value))
+            .collect();
+        writes.sort_by_key(|(t_ns, _)| *t_ns);
+        let [before, after] = writes[..] else { continue };
+        slow += 1;
+        let seconds = (phase.end_ns - phase.start_ns) as f64 / 1e9;
+        // What a cap saved up before the window may come on top: no more than a second's.
+        assert!(after.1 - before.1 <= 60.0 * (seconds + 1.0), "{} in {seconds} s", after.1 - before.1);
+    }
+    assert_eq!(2 * slow, phases.len(), "the slow device has redo in half of the visits");
+    let places = reader.events().expect("events").into_iter().filter(|event| event.kind == "place");
+    assert!(places.into_iter().any(|event| event.json["iops_max"] == 60), "the cap is noted");
+}
+
 /// Redo elsewhere, block size and cache: what is made anew in directories leaves nothing between visits.
 #[test]
 fn places_and_block_sizes_in_directories() {

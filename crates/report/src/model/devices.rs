@@ -6,8 +6,10 @@ use crate::words;
 use record::CounterRow;
 use std::collections::BTreeMap;
 
-/// Below so many requests per second a device had nothing to do.
-pub const IDLE: f64 = 0.5;
+/// Below so many requests per second a device had nothing to do …
+pub const IDLE: f64 = 5.0;
+/// … and the slow and the fast one, of which it is worth knowing that they idle, below so many.
+const IDLE_NAMED: f64 = 0.5;
 
 /// One device, or the devices beneath one place together, over some windows.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +18,7 @@ pub struct DeviceUse {
     pub name: String,
     /// Reads per second.
     pub reads: f64,
-    /// Writes per second; flushes are none.
+    /// Writes per second; the kernel counts a flush as one.
     pub writes: f64,
     /// 10⁶ bytes read per second.
     pub read_megabytes: f64,
@@ -43,7 +45,8 @@ impl DeviceUse {
 
     /// Whether anything went on there.
     pub fn used(&self) -> bool {
-        self.reads + self.writes >= IDLE
+        let least = if self.short() == self.name { IDLE } else { IDLE_NAMED };
+        self.reads + self.writes >= least
     }
 }
 

@@ -5,6 +5,7 @@ use super::compare::{Comparison, Workload};
 use super::devices::{DeviceUse, IDLE};
 use crate::words;
 use stats::interval::{self, Interval};
+use stats::verdict::Verdict;
 use std::collections::BTreeMap;
 
 /// Confidence level of shares.
@@ -116,6 +117,10 @@ impl Placement {
         let mut all = Vec::new();
         for (place, m) in self.moves.iter().filter(alone).enumerate().take(2) {
             let Some(d) = &workload.cells[m.configuration].decision else { continue };
+            if place > 0 && d.verdict != Verdict::Better {
+                all.push("No other single move is shown to help.".to_owned());
+                break;
+            }
             let what = words::list(&m.classes);
             let gain = words::ratio_interval(d.ratio.low, d.ratio.high);
             let share = m.share.as_ref().map_or_else(String::new, |s| {
@@ -149,7 +154,11 @@ impl Placement {
 impl Move {
     /// What it removed from one operation.
     fn because(&self, workload: &Workload) -> Option<String> {
-        let (event, old, new) = self.waits.first().filter(|w| w.1 > w.2)?;
+        let shorter = || self.waits.iter().filter(|w| w.1 > w.2);
+        // Who waits for a lock waits for what its holder waits for: that is the reason, where it is known.
+        let own =
+            |w: &&(String, f64, f64)| !w.0.starts_with("enq: ") && !w.0.starts_with("waiting for a CPU");
+        let (event, old, new) = shorter().find(own).or_else(|| shorter().next())?;
         let one = workload.one_operation();
         if *new < 0.001 * old {
             let old = words::latency(*old);

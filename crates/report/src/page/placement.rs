@@ -28,7 +28,7 @@ fn panel(comparison: &Comparison, placement: &Placement) -> String {
     let said: String = placement
         .sentences(comparison)
         .iter()
-        .map(|s| format!("<li>{}</li>\n", super::sentence(s)))
+        .map(|s| format!("<li>{}</li>\n", super::sentence(&words::capital(s))))
         .collect();
     let rows: String = placement
         .moves
