@@ -27,7 +27,7 @@ const LONGER: u64 = 4;
 /// … up to this.
 const PILOT_WINDOW_MAX: Nanos = Nanos::millis(8_000);
 /// Operations that the slowest configuration shall complete in a window of the plan, so that every visit yields a value …
-const OPS_MIN: f64 = 40.0;
+const OPS_MIN: f64 = 25.0;
 /// … for which no window is made longer than this.
 const WINDOW_MAX: Nanos = Nanos::millis(20_000);
 
@@ -351,7 +351,11 @@ mod tests {
         }
         let least = Phases::all(Nanos::millis(2_000));
         let windows = learnt.windows(least);
-        assert_eq!(windows.of(Workload::Mixed), Some(Nanos::secs(5.0)), "40 operations at 8 a second");
+        assert_eq!(
+            windows.of(Workload::Mixed),
+            Some(Nanos::millis(3_200)),
+            "25 operations at 8 a second, whole portions"
+        );
         assert_eq!(windows.of(Workload::Commit), Some(Nanos::secs(2.0)), "no less than what is asked");
         learnt.rate(Workload::Mixed, 0.01);
         assert_eq!(learnt.windows(least).of(Workload::Mixed), Some(WINDOW_MAX), "not for hours");
