@@ -31,10 +31,14 @@ pub fn answer(comparison: &Comparison) -> Option<Answer> {
         (!said.is_empty()).then_some(said)
     });
     let effects = effects.into_iter().flatten().take(EFFECTS_MAX);
-    let measured = [first].into_iter().chain(rest.iter().copied()).find(|w| w.name != "mix")?;
-    let asides = [bottlenecks(comparison, measured), steadiness(comparison, measured)];
+    // What varies over time is no work of its own. Devices that are told apart are told of for each workload.
+    let own = |w: &&Workload| w.name != "mix" && !w.name.ends_with("-variation");
+    let most = if comparison.tells_devices_apart() { usize::MAX } else { 1 };
+    let measured = [first].into_iter().chain(rest.iter().copied()).filter(own).take(most);
+    let asides: Vec<String> =
+        measured.flat_map(|w| [bottlenecks(comparison, w), steadiness(comparison, w)]).flatten().collect();
     let sentences = rest.into_iter().map(sentence);
-    let more = effects.chain(sentences).chain(asides.into_iter().flatten()).collect();
+    let more = effects.chain(sentences).chain(asides).collect();
     Some(Answer { headline: sentence(first), more })
 }
 

@@ -115,8 +115,10 @@ fn over_time(comparison: &Comparison, workload: &Workload) -> String {
         .enumerate()
         .filter(|(_, cell)| !cell.over_time.is_empty())
         .map(|(i, cell)| {
-            let varies = variation.and_then(|w| w.cells[i].absolute).map_or_else(
-                || cell.unsteadiness.map_or_else(|| "–".to_owned(), words::percent),
+            let varied = variation.map(|w| &w.cells[i]);
+            let varies = varied.and_then(|cell| cell.absolute).map_or_else(
+                // One block has no interval.
+                || varied.map_or_else(|| "–".to_owned(), |cell| format!("{} %", level(cell))),
                 |a| {
                     format!(
                         "{} % <span class=\"interval\">[{}–{}]</span>",
