@@ -6,11 +6,12 @@
 //! of the writes that were not durable some arrive, some do not, some by halves, in any order. What is there afterwards must be
 //! what was committed, with the transaction that was being committed or without it: every row, every index entry, every extent.
 //!
-//! `cuts`: the seeds. `faults`: each of the first calls fails once. `lies`: a disk that acknowledges and forgets must be found out, or
+//! `cuts`: the seeds. `faults`: each of the first calls fails once. `flash`: the flash cache's device goes wrong. `lies`: a disk that acknowledges and forgets must be found out, or
 //! all of this would prove nothing.
 
 mod cuts;
 mod faults;
+mod flash;
 mod lies;
 #[path = "../session/machine.rs"]
 #[allow(dead_code, reason = "shared with the session tests")]
@@ -36,6 +37,8 @@ struct Effort {
     /// Every so manyth of the first [`CALLS`] calls fails once; 0: none.
     every: usize,
     lies: u64,
+    /// Seeds with a flash cache that goes wrong.
+    flash: std::ops::Range<u64>,
 }
 
 fn main() -> ExitCode {
@@ -46,10 +49,16 @@ fn main() -> ExitCode {
     };
     let effort = match value("--seeds") {
         // `cargo test`: a rehearsal.
-        None => Effort { seeds: 16, first: 0, every: 60, lies: 12 },
+        None => Effort { seeds: 16, first: 0, every: 60, lies: 12, flash: 0..12 },
         // One seed is being looked into.
-        Some(1) => Effort { seeds: 1, first: value("--first").unwrap_or(0), every: 0, lies: 0 },
-        Some(seeds) => Effort { seeds, first: value("--first").unwrap_or(0), every: 1, lies: 400 },
+        Some(1) => Effort { seeds: 1, first: value("--first").unwrap_or(0), every: 0, lies: 0, flash: 0..0 },
+        Some(seeds) => Effort {
+            seeds,
+            first: value("--first").unwrap_or(0),
+            every: 1,
+            lies: 400,
+            flash: 0..seeds.div_ceil(10),
+        },
     };
     let shapes = shape::all();
     std::panic::set_hook(Box::new(|info| {
@@ -63,6 +72,10 @@ fn main() -> ExitCode {
     };
     if !calls.is_empty() {
         sound &= faults::run(&shapes, &calls);
+    }
+    let flash = value("--flash").map_or(effort.flash, |seed| seed..seed + 1);
+    if !flash.is_empty() {
+        sound &= flash::run(&shapes, flash);
     }
     if effort.lies > 0 {
         sound &= lies::run(&shapes, effort.lies);

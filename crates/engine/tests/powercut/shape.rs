@@ -10,6 +10,8 @@ use units::Seed;
 /// A kind of database, made once; each run works on a copy.
 pub struct Shape {
     pub words: String,
+    /// Whether it has a flash cache.
+    pub flash: bool,
     empty: SimStorage,
 }
 
@@ -74,5 +76,5 @@ fn make(promises: Promises, values: [&str; 5], (groups, mib): (u32, u64), flash:
         values.join(" "),
         flash.unwrap_or("none")
     );
-    Shape { words, empty: storage }
+    Shape { words, flash: flash.is_some(), empty: storage }
 }

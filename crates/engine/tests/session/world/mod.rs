@@ -7,7 +7,7 @@ mod suffer;
 use crate::machine::try_open;
 use crate::model::{Changes, Model, TableModel, difference};
 use engine::statistics::Statistic;
-use engine::{Instance, Result, Row, RowId, Savepoint, Scan, Session, Shutdown};
+use engine::{AlterSystem, Instance, Result, Row, RowId, Savepoint, Scan, Session, Shutdown};
 use io::sim::{Call, CallInfo, SimStorage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -75,6 +75,8 @@ pub struct World {
     armed: Option<Armed>,
     /// Calls are going to fail.
     failing: bool,
+    /// The instance may be shut down and started.
+    restarts: bool,
 }
 
 impl World {
@@ -93,6 +95,7 @@ impl World {
             rng: Rng::new(Seed(seed)),
             armed: None,
             failing: false,
+            restarts: true,
         }
     }
 
@@ -291,9 +294,22 @@ impl World {
         }
     }
 
+    /// Where there is a flash cache, blocks leave the buffer cache often.
+    fn use_flash(&mut self, who: usize) -> Result<()> {
+        if self.instance.as_ref().is_none_or(|instance| instance.core.cache.flash().is_none()) {
+            return Ok(());
+        }
+        self.doing = "flush, switch, checkpoint";
+        if self.below(3) == 0 {
+            self.actors[who].session.alter_system(&AlterSystem::FlushBufferCache)?;
+        }
+        Ok(())
+    }
+
     fn act(&mut self) -> Result<()> {
         self.perhaps.clear();
         let who = self.below(self.actors.len());
+        self.use_flash(who)?;
         self.doing = "DDL";
         let Some(table) = self.any_table() else { return self.create_table(who) };
         let what = self.below(100);
@@ -330,7 +346,7 @@ impl World {
                 self.check_if_calm();
                 Ok(())
             }
-            _ if self.below(3) == 0 => self.restart(),
+            _ if self.below(3) == 0 && self.restarts => self.restart(),
             _ => self.monitor(),
         }
     }

@@ -4,6 +4,7 @@ use super::{SHUT, World};
 use crate::machine::{alert, try_open};
 use engine::{EngineError, Instance};
 use io::sim::Fault;
+use std::path::Path;
 
 /// Steps after a failure that nobody noticed.
 const AFTERWARDS: u32 = 15;
@@ -21,7 +22,48 @@ pub struct Suffered {
     pub stopped: bool,
 }
 
+/// What a flash cache did whose device went wrong.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(dead_code, reason = "only the power cut runner has a flash cache")]
+pub struct FlashSuffered {
+    /// A call failed, or a block was damaged.
+    pub struck: bool,
+    /// It was switched off.
+    pub off: bool,
+}
+
 impl World {
+    /// Works on a database whose flash cache goes wrong after a quarter of the steps: by `fault`, or block after block rots. Nobody is
+    /// told, every answer is right, and everything is there after a restart with the device in order.
+    #[allow(dead_code, reason = "only the power cut runner has a flash cache")]
+    pub fn suffer_flash(&mut self, fault: Option<Fault>, steps: u32) -> FlashSuffered {
+        let path = Path::new("/db/flash.dat");
+        self.instance = Some(self.open());
+        self.sessions();
+        for step in 0..steps {
+            if step == steps / 4 {
+                // No restarts from here on: an instance does not start with a device that it cannot read.
+                self.restarts = fault.is_none();
+                fault.into_iter().for_each(|fault| self.storage.inject_on(path, fault));
+            }
+            if step >= steps / 4 && fault.is_none() {
+                let at = 65_536 + self.below(500_000) as u64;
+                self.storage.damage(path, at, &[0xA5; 64]);
+            }
+            self.act().unwrap_or_else(|error| panic!("somebody was told: {error}"));
+        }
+        self.commit_all().unwrap();
+        self.check();
+        let instance = self.instance.as_ref().unwrap();
+        assert_eq!(instance.crashed(), None);
+        let off = instance.core.cache.flash().is_some_and(|flash| flash.off_cause().is_some());
+        let struck = fault.is_none() || self.storage.fired() > 0;
+        self.storage.heal();
+        self.restarts = true;
+        self.end();
+        FlashSuffered { struck, off }
+    }
+
     /// Opens the database and works, for so many steps, until somebody is told of the failure. Then, if the instance goes on,
     /// it goes on without a scratch; after a restart everything is there that was acknowledged.
     pub fn suffer(&mut self, fault: Fault, steps: u32) -> Suffered {
