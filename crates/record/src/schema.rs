@@ -6,7 +6,8 @@ use crate::table::{Column, Description, Kind, insert};
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,14 +18,17 @@ pub const SCHEMA_VERSION: i64 = 2;
 /// `Rdbt`: marks the file as ours in SQLite's header (offset 68), where `file` shows it.
 const APPLICATION_ID: i64 = 0x5264_6274;
 
+/// A write of so much at the start of a file is done or not, whoever is killed meanwhile.
+const PAGE_BYTES: usize = 4096;
+
 /// How long a lock of another connection is waited for: a reader's is held for milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Creates the file with empty tables.
 ///
 /// 1. The tables and the first row are made in memory.
-/// 2. `create_new`, so that two runs, or a symlink, cannot make us write into a file that is not ours; then everything in
-///    one write: a kill leaves a whole record, or an empty file in the microseconds between the two.
+/// 2. `create_new`, so that two runs, or a symlink, cannot make us write into a file that is not ours; then everything, the first
+///    page last: a kill leaves a whole record, or in the microseconds before a file that does not say that it is one.
 /// 3. The write-ahead log is switched on. From here a kill leaves a file and a log that SQLite reads together.
 ///
 /// A log left by another file of this name is refused first: SQLite would play it into ours.
@@ -40,12 +44,15 @@ pub(crate) fn create(path: &Path, experiment: &Experiment) -> Result<Connection,
     }
     let failed = |source| RecordError::Sqlite { path: path.into(), act: "created", cause: source };
     let image = image(experiment).map_err(failed)?;
-    let mut file =
+    let file =
         OpenOptions::new().write(true).create_new(true).open(path).map_err(|source| match source.kind() {
             ErrorKind::AlreadyExists => RecordError::Exists(path.into()),
             _ => io(source),
         })?;
-    file.write_all(&image).map_err(io)?;
+    // A kill can cut a long write between two pages.
+    let (first, rest) = image.split_at(image.len().min(PAGE_BYTES));
+    file.write_all_at(rest, first.len() as u64).map_err(io)?;
+    file.write_all_at(first, 0).map_err(io)?;
     connect_writer(path).map_err(failed)
 }
 
@@ -169,6 +176,9 @@ fn recognise(path: &Path) -> Result<(), RecordError> {
         |at: usize| header[at..].first_chunk().map_or(0, |bytes| i64::from(u32::from_be_bytes(*bytes)));
     match header.len() {
         0 => return Err(not("it is empty (killed before its first row?)")),
+        72 if header.iter().all(|byte| *byte == 0) => {
+            return Err(not("it begins with zeroes (killed before its first row?)"));
+        }
         72 if header.starts_with(b"SQLite format 3\0") => {}
         _ => return Err(not("it is no SQLite file")),
     }
