@@ -1,7 +1,7 @@
 //! The flash cache: a second level behind the buffer cache, on files or devices that are faster than the data files'.
 //!
 //! A victim cache of clean blocks: what a session evicts, the first database writer writes here (`writer`), and a later miss reads it back
-//! (`read`). Start with [`FlashCache::offer`], [`FlashCache::invalidate`], and `read`; which block is where says `directory`, what is let in
+//! (`read`). Start with `FlashCache::offer`, `FlashCache::invalidate`, and `read`; which block is where says `directory`, what is let in
 //! `policy`, what the files look like `file`. Why it is so: `docs/decisions/0009-flash-cache.md`.
 //!
 //! **A block found here is what its data file has.** Three rules:

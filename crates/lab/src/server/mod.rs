@@ -257,6 +257,8 @@ impl Server {
         self.folder.ask_to_end(&child, by)?;
         let never = AtomicBool::new(false);
         match wait(&mut child, &never, &mut || false) {
+            // One that was killed a moment ago may not have been seen to be gone.
+            Ok(Some(false)) => Err(self.gone("it did not end in order when it was stopped")),
             Ok(_) => Ok(()),
             Err(error) => {
                 let _ = child.kill();
