@@ -287,13 +287,13 @@ pub struct Report {
 #[command(next_help_heading = "Your own mix, for the weighted verdict")]
 pub struct MixOptions {
     /// Share of reads among your database's block accesses, 0 to 1 [compare: 0.9].
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub read_share: Option<f64>,
     /// Your database's buffer cache hit ratio, 0 to 1 [compare: 0.9].
-    #[arg(long, value_name = "RATIO")]
+    #[arg(long, value_name = "RATIO", allow_negative_numbers = true)]
     pub hit_ratio: Option<f64>,
     /// Commits in a transaction.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub commits_per_tx: Option<f64>,
     /// The mix of an AWR report (text or HTML), or of a table `metric,value per second`.
     #[arg(long, value_name = "FILE")]
