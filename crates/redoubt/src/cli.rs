@@ -8,7 +8,7 @@ use units::Bytes;
 #[derive(Parser)]
 #[command(name = "redoubt", version, about, long_about = None, disable_help_subcommand = true,
     after_help = "Files that Redoubt makes are its own, in a new directory, and are removed at the end. Nothing else is written.\n\
-                  Ctrl-C stops within a second and keeps what was measured; `redoubt cleanup` undoes what a killed run left.")]
+                  Ctrl-C stops soon and keeps what was measured; `redoubt cleanup` undoes what a killed run left.")]
 pub struct Cli {
     /// What to do; without it a short guide is printed.
     #[command(subcommand)]
