@@ -22,7 +22,7 @@ pub enum Workload {
     CommitOne,
     /// All sessions commit.
     Commit,
-    /// Reads, changes and commits, with dirty-page batches.
+    /// Transactions that read, change and commit, beside dirty-page writes: order entry where there is a database.
     Mixed,
     /// Many writers on one file.
     Writers,
@@ -141,8 +141,8 @@ impl Workload {
             ),
             Self::Mixed => about(
                 "mixed",
-                "transactions with dirty-page batches",
-                "How many transactions (4 reads, 2 changes, 1 commit) per second, while dirty pages are written?",
+                "transactions beside dirty-page writes",
+                "How many transactions (reads, changes, a commit) per second, while dirty pages are written?",
                 "transactions/s",
                 true,
             ),

@@ -5,6 +5,7 @@
 //! [`timeline`] prepare what is drawn; [`sentence`] says it; [`side`] puts several runs beside each other. Nothing below this folder looks into a record.
 
 pub mod calls;
+mod cell;
 pub mod compare;
 pub mod curve;
 pub mod database;

@@ -3,14 +3,16 @@
 //! Each block gives one value of every component, measured minutes apart; a transaction rate is computed per block and
 //! then judged as any other workload, so that drift stays paired. The arithmetic is in [`super::mix`].
 
-use super::compare::{Cell, Comparison, Workload, common_blocks};
-use super::doubts::Marks;
+mod parts;
+
+use super::compare::{Comparison, Workload};
 use super::evidence::Evidence;
 use super::mix::{Curve, Inputs, Measured, Part, Pays, hits, where_it_pays};
 use super::winners::WinnersMap;
 use crate::words;
+use parts::{Pair, Parts};
 use record::json::Value;
-use stats::interval::{self, Interval};
+use stats::interval::Interval;
 use stats::verdict::Verdict;
 use std::collections::BTreeMap;
 
@@ -216,6 +218,7 @@ fn inputs(evidence: &Evidence, comparison: &Comparison) -> Result<(Inputs, Vec<S
         f64::from(sessions)
     }) as u32;
     assumptions.push("sessions do not think between transactions".into());
+    assumptions.push("reads, log and processors slow each other down under every configuration alike".into());
     assumptions.push("database writers hold sessions up only when they cannot keep up".into());
     let inputs = Inputs {
         read_share,
@@ -229,140 +232,6 @@ fn inputs(evidence: &Evidence, comparison: &Comparison) -> Result<(Inputs, Vec<S
         sessions,
     };
     Ok((inputs, assumptions))
-}
-
-/// The workloads that the network is built from.
-struct Parts<'c> {
-    read: &'c Workload,
-    read_one: Option<&'c Workload>,
-    cached: Option<&'c Workload>,
-    commit: Option<&'c Workload>,
-    commit_one: Option<&'c Workload>,
-    write: Option<&'c Workload>,
-}
-
-impl<'c> Parts<'c> {
-    fn of(
-        comparison: &'c Comparison,
-        inputs: &Inputs,
-        assumptions: &mut Vec<String>,
-    ) -> Result<Self, String> {
-        let measured = |name: &str| {
-            comparison.workload(name).filter(|w| w.cells.iter().any(|cell| !cell.blocks.is_empty()))
-        };
-        let read = measured("read-cold").ok_or("no verdict for your mix: cold reads were not measured")?;
-        let parts = Self {
-            read,
-            read_one: measured("read-cold-1"),
-            cached: measured("read-cached"),
-            commit: measured("commit"),
-            commit_one: measured("commit-1"),
-            write: measured("writers"),
-        };
-        if parts.commit.is_none() && inputs.commits > 0.0 {
-            assumptions.push("commits cost nothing, because they were not measured".into());
-        }
-        if parts.write.is_none() && inputs.writes() > 0.0 {
-            assumptions.push("block writes cost nothing, because writers were not measured".into());
-        }
-        Ok(parts)
-    }
-
-    /// Workloads without which a configuration has no value.
-    fn needed(&self) -> impl Iterator<Item = &'c Workload> {
-        [Some(self.read), self.commit, self.write].into_iter().flatten()
-    }
-
-    /// What each configuration did in each block that holds all of its components.
-    fn per_block(&self, comparison: &Comparison) -> Vec<BTreeMap<u32, Measured>> {
-        (0..comparison.configurations.len())
-            .map(|i| {
-                let common = common_blocks(self.needed().map(|w| &w.cells[i]));
-                common.into_iter().map(|block| (block, self.measured(comparison, i, block))).collect()
-            })
-            .collect()
-    }
-
-    fn measured(&self, comparison: &Comparison, i: usize, block: u32) -> Measured {
-        let value = |w: Option<&Workload>| w.and_then(|w| w.cells[i].blocks.get(&block).copied());
-        let curve = |one: Option<&Workload>, many: &Workload| Curve {
-            one: value(one),
-            many: value(Some(many)).unwrap_or(f64::NAN),
-            sessions: many.sessions.unwrap_or(1),
-        };
-        let cpu = |w: Option<&Workload>| w.and_then(|w| w.cells[i].cpu_ns).unwrap_or(0.0);
-        let buffered = comparison.configurations[i].buffered();
-        let page_cache_ns = self.cached.filter(|_| buffered).and_then(|w| w.cells[i].latency_ns);
-        Measured {
-            read: curve(self.read_one, self.read),
-            commit: self.commit.map(|many| curve(self.commit_one, many)),
-            write: value(self.write),
-            cpu_ns: [cpu(Some(self.read)), cpu(self.commit), cpu(self.write)],
-            page_cache_ns,
-        }
-    }
-
-    fn cell(
-        &self,
-        comparison: &Comparison,
-        i: usize,
-        inputs: &Inputs,
-        blocks: &BTreeMap<u32, Measured>,
-    ) -> Cell {
-        let mut marks = Marks::default();
-        for workload in self.needed() {
-            let mut of_part = workload.cells[i].marks.clone();
-            of_part.withdrawn = of_part.withdrawn.map(|reason| format!("{}: {reason}", workload.title));
-            marks.inherit(&of_part);
-        }
-        let values: BTreeMap<u32, f64> =
-            blocks.iter().map(|(block, m)| (*block, inputs.throughput(m))).collect();
-        let level: Vec<f64> = values.values().copied().collect();
-        Cell {
-            absolute: interval::absolute(&level, 0.95, 0.0).ok(),
-            blocks: values,
-            marks,
-            cpu_ns: None,
-            in_flight: Some(f64::from(inputs.sessions)).filter(|_| comparison.baseline == i),
-            ..Cell::default()
-        }
-    }
-}
-
-/// Baseline and one configuration, block by block.
-struct Pair {
-    blocks: Vec<(Measured, Measured)>,
-    level: f64,
-}
-
-impl Pair {
-    fn of(per_block: &[BTreeMap<u32, Measured>], comparison: &Comparison, i: usize) -> Self {
-        let baseline = &per_block[comparison.baseline];
-        let blocks =
-            baseline.iter().filter_map(|(block, old)| Some((*old, *per_block[i].get(block)?))).collect();
-        Self { blocks, level: 1.0 - comparison.rule.level_per_look }
-    }
-
-    fn throughputs(&self, inputs: &Inputs) -> (Vec<f64>, Vec<f64>) {
-        self.blocks.iter().map(|(old, new)| (inputs.throughput(old), inputs.throughput(new))).unzip()
-    }
-
-    fn ratio(&self, inputs: &Inputs) -> f64 {
-        let (old, new) = self.throughputs(inputs);
-        let logs: f64 = old.iter().zip(&new).map(|(a, b)| (b / a).ln()).sum();
-        (logs / old.len().max(1) as f64).exp()
-    }
-
-    fn interval(&self, inputs: &Inputs) -> Option<Interval> {
-        let (old, new) = self.throughputs(inputs);
-        interval::ratio(&old, &new, self.level).ok()
-    }
-
-    fn by_hand(&self, inputs: &Inputs) -> f64 {
-        let logs: f64 =
-            self.blocks.iter().map(|(a, b)| (inputs.by_hand_ns(a) / inputs.by_hand_ns(b)).ln()).sum();
-        (logs / self.blocks.len().max(1) as f64).exp()
-    }
 }
 
 /// Only a question when the baseline uses the page cache, the leader does not, and the leader's reads are faster.

@@ -9,6 +9,7 @@ mod compare;
 mod compared;
 mod configurations;
 mod devices;
+mod mix;
 mod notes;
 mod placement;
 mod ranked;

@@ -141,9 +141,10 @@ fn break_even(page: Page, comparison: &Comparison, mix: &Mix) -> String {
     out.push_str(&plot.draw(page.width.min(100), 9));
     out.push_str(&format!("          {legend}\n"));
     let assumed = format!(
-        "Assumed: {} sessions, reads {} of the work; {}.",
-        mix.inputs.sessions,
+        "Your mix: {}, reads {} of the work, hit ratio {}. Assumed: {}.",
+        words::count(mix.inputs.sessions as usize, "session"),
         words::percent(mix.inputs.read_share),
+        words::percent(mix.inputs.hit_ratio),
         mix.assumptions.join("; ")
     );
     out.push_str(&page.dim_fold(&assumed, "", 2));

@@ -180,8 +180,8 @@ fn kinds() -> Vec<Kind> {
         ),
         kind(
             "mixed",
-            "transactions with dirty-page batches",
-            "How many transactions (4 reads, 2 changes, 1 commit) per second, while dirty pages are written?",
+            "transactions beside dirty-page writes",
+            "How many transactions (reads, changes, a commit) per second, while dirty pages are written?",
             "transactions/s",
             true,
             0.7,
