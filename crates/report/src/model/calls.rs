@@ -198,24 +198,56 @@ fn by_workload(comparison: &Comparison) -> Vec<String> {
             batches.iter().filter(|s| s.workload == index).map(|s| s.manner).collect();
         manners.sort_unstable();
         manners.dedup();
-        let all = comparison.configurations.len();
+        let of = |wanted: Option<Manner>| -> Vec<usize> {
+            let own = batches.iter().filter(|s| s.workload == index && wanted.is_none_or(|m| m == s.manner));
+            own.map(|s| s.configuration).collect()
+        };
+        let all = of(None);
         let parts: Vec<String> = manners
             .iter()
             .map(|manner| {
-                let under: Vec<String> = batches
-                    .iter()
-                    .filter(|s| s.workload == index && s.manner == *manner)
-                    .map(|s| comparison.said(s.configuration))
-                    .collect();
-                match under.len() == all {
+                let under = of(Some(*manner));
+                match under.len() == all.len() {
                     true => format!("{} everywhere", manner.words()),
-                    false => format!("{} under {}", manner.words(), words::list(&under)),
+                    false => {
+                        format!(
+                            "{} under {}",
+                            manner.words(),
+                            words::list(&together(comparison, &under, &all))
+                        )
+                    }
                 }
             })
             .collect();
         (!parts.is_empty()).then(|| format!("{} are {}.", words::capital(done(workload)), parts.join("; ")))
     };
     comparison.workloads.iter().enumerate().filter_map(|(index, w)| told(index, w)).collect()
+}
+
+/// Configurations of `all` in few words: a level that is in `some` with every level of the others is named once (`setall libaio whatever
+/// the fs`).
+fn together(comparison: &Comparison, some: &[usize], all: &[usize]) -> Vec<String> {
+    let mut left = some.to_vec();
+    let mut told = Vec::new();
+    for factor in comparison.factors.iter().rev() {
+        let mut whole = Vec::new();
+        for level in &factor.levels {
+            let has =
+                |i: &&usize| comparison.configurations[**i].level(&factor.name).as_deref() == Some(level);
+            let with: Vec<usize> = all.iter().filter(has).copied().collect();
+            if with.len() > 1 && with.iter().all(|i| left.contains(i)) {
+                left.retain(|i| !with.contains(i));
+                whole.push(level.clone());
+            }
+        }
+        let others: Vec<String> =
+            comparison.factors.iter().filter(|f| f.name != factor.name).map(|f| f.name.clone()).collect();
+        if !whole.is_empty() {
+            told.push(format!("{} whatever the {}", words::list(&whole), words::list(&others)));
+        }
+    }
+    told.extend(left.into_iter().map(|i| comparison.said(i)));
+    told
 }
 
 /// The answer of a comparison that asks about calls.
