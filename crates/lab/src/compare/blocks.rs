@@ -173,7 +173,9 @@ impl Comparison<'_> {
             self.prove(visit.index, stage.as_deref())?;
             let (before, below) = (bench.snapshot(), devices.snapshot());
             let trial = stay.run(workload, seed)?;
-            let below = (&below, &devices.snapshot());
+            let after = devices.snapshot();
+            let depth = Devices::depth(&below, &after);
+            let below = (&below, &after);
             stop_if_cancelled(control)?;
             let observed = Observed { delta: bench.since(&before), trial };
             let phase = store(bench, visit.id, workload_id, workload, self.setup(visit.index), &observed)?;
@@ -182,7 +184,7 @@ impl Comparison<'_> {
             if let Some(id) = variation_id {
                 store_variation(bench, visit.id, id, workload, self.setup(visit.index), &observed.trial)?;
             }
-            evidence.add(visit.index, workload, observed);
+            evidence.add(visit.index, workload, observed, depth);
         }
         Ok(())
     }

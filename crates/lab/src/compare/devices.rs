@@ -3,6 +3,7 @@
 use super::stay::Stay;
 use crate::LabError;
 use crate::bench::Bench;
+use crate::evidence::Delta;
 use crate::factor::Setup;
 use crate::stage::{Beneath, Stage};
 use host::counters::{DiskCounters, Snapshot, Watch};
@@ -47,6 +48,13 @@ impl Devices {
     /// All of them now.
     pub(super) fn snapshot(&self) -> Snapshot {
         host::counters::snapshot(&self.watch())
+    }
+
+    /// Requests in them between two snapshots, mean over time; `None` without a device.
+    pub(super) fn depth(before: &Snapshot, after: &Snapshot) -> Option<f64> {
+        let elapsed_ms = (after.t - before.t).as_secs() * 1e3;
+        let queue_ms = Delta::between(before, after).device_queue_ms?;
+        (elapsed_ms > 0.0).then(|| queue_ms as f64 / elapsed_ms)
     }
 
     /// What they counted during the last run of `stay`: at the edges of its window where the target looked there itself, else at

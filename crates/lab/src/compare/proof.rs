@@ -25,6 +25,8 @@ struct Sums {
     completed_at_submit: Option<f64>,
     /// Most kernel workers of any trial.
     kernel_threads: u32,
+    /// Requests in the devices of the stage, mean over the trials.
+    stage_depth: Option<f64>,
     delta: Delta,
 }
 
@@ -65,8 +67,9 @@ impl Proof {
         Self { configurations, writing, sums }
     }
 
-    /// Adds a trial of `workload` under configuration `index`.
-    pub fn add(&mut self, index: usize, workload: Workload, observed: Observed) {
+    /// Adds a trial of `workload` under configuration `index`. `depth`: requests in the devices of its own stage, mean over time, where
+    /// it has one.
+    pub fn add(&mut self, index: usize, workload: Workload, observed: Observed, depth: Option<f64>) {
         let sums = &mut self.sums[index][workload as usize];
         let Observed { trial, delta } = observed;
         sums.ops += trial.ops;
@@ -82,6 +85,9 @@ impl Proof {
         let n = f64::from(sums.trials);
         let mean = |old: f64, new: f64| (old * n + new) / (n + 1.0);
         sums.submit_share = mean(sums.submit_share, trial.submit_share.unwrap_or(0.0));
+        if let Some(depth) = depth {
+            sums.stage_depth = Some(mean(sums.stage_depth.unwrap_or(0.0), depth));
+        }
         if let Some(share) = trial.completed_at_submit_share {
             sums.completed_at_submit = Some(mean(sums.completed_at_submit.unwrap_or(0.0), share));
         }
@@ -159,8 +165,11 @@ impl Proof {
 }
 
 impl Sums {
-    /// Requests in the device, mean over time.
+    /// Requests in the device that the files lie on, mean over time: the stage's own, else the disk of the directory.
     fn depth(&self) -> Option<f64> {
+        if self.stage_depth.is_some() {
+            return self.stage_depth;
+        }
         let queue_ms = self.delta.device_queue_ms?;
         (self.delta.elapsed.0 > 0).then(|| queue_ms as f64 * 1e6 / self.delta.elapsed.0 as f64)
     }
