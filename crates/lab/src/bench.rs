@@ -7,7 +7,7 @@ use crate::control::Control;
 use crate::evidence::Delta;
 use crate::{LabError, METHOD_VERSION};
 use host::counters::{Sampler, Snapshot, Watch};
-use host::journal::Journal;
+use host::journal::{CleanupLine, Journal};
 use host::workspace::Workspace;
 use record::{CounterRow, Experiment, FactRow, Writer};
 use std::path::{Path, PathBuf};
@@ -193,7 +193,7 @@ impl Bench {
     /// Ends the run, however it went: samples into the record, own files removed, every change undone, the status written.
     ///
     /// # Errors
-    /// The run's own error first; then what could not be written, undone or removed. Ctrl-C is no error.
+    /// [`LabError::Failed`] with the run's own error; else what could not be written, undone or removed. Ctrl-C is no error.
     pub fn finish(mut self, result: Result<(), LabError>) -> Result<Finished, LabError> {
         let status = match &result {
             Ok(()) => "finished".to_owned(),
@@ -206,15 +206,21 @@ impl Bench {
         drop(self.workspace.take());
         let undone = self.journal.take().map_or_else(|| Ok(Vec::new()), Journal::undo_all);
         let closed = self.writer.finish(&status);
+        let unsettled = |lines: Vec<CleanupLine>| {
+            lines.into_iter().find(|line| !line.result.is_settled()).map(|line| line.action)
+        };
         let interrupted = match result {
             Ok(()) => false,
             Err(LabError::Cancelled) => true,
-            Err(error) => return Err(error),
+            Err(error) => {
+                let left = undone.map_or_else(|error| Some(error.to_string()), unsettled);
+                return Err(LabError::Failed { error: Box::new(error), record, left });
+            }
         };
         counted?;
         closed?;
-        match undone?.into_iter().find(|line| !line.result.is_settled()) {
-            Some(left) => Err(LabError::Left(left.action)),
+        match unsettled(undone?) {
+            Some(left) => Err(LabError::Left(left)),
             None => Ok(Finished { record, interrupted }),
         }
     }

@@ -1,6 +1,7 @@
 //! Why a run could not go on.
 
 use crate::load::LoadError;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// An error of the laboratory. Each message says what was seen, the likely cause and what to type.
@@ -33,6 +34,16 @@ pub enum LabError {
     /// Something of ours could not be removed at the end.
     #[error("not removed: {0}. Type: redoubt cleanup")]
     Left(String),
+    /// A run that had begun could not go on.
+    #[error("{error}{}", .left.as_ref().map(|what| format!("\nNot undone: {what}. Type: redoubt cleanup")).unwrap_or_default())]
+    Failed {
+        /// Why.
+        error: Box<LabError>,
+        /// Holds what was measured until then.
+        record: PathBuf,
+        /// What could not be undone or removed.
+        left: Option<String>,
+    },
     /// A workload thread met an error that spoils its trial.
     #[error("{workload}: {reason}")]
     Workload {

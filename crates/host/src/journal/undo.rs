@@ -270,9 +270,10 @@ fn unmount(path: &Path, source: &Path) -> Result<CleanupResult, HostError> {
     }
 }
 
-/// Tries for up to two seconds: children of a killed run take a moment to die.
+/// Tries for up to ten seconds: children of a killed run take a moment to die, and where processors are scarce the kernel takes seconds
+/// to let go of the files of a ring that was closed.
 fn patiently(mut attempt: impl FnMut() -> bool) -> bool {
-    for _ in 0..40 {
+    for _ in 0..200 {
         if attempt() {
             return true;
         }

@@ -15,6 +15,7 @@ use crate::progress::Screen;
 use crate::stop;
 use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
+use lab::LabError;
 use lab::bench::Finished;
 use lab::control::Control;
 use lab::target::Target;
@@ -85,15 +86,26 @@ fn command_line() -> String {
 /// Runs `measure` with progress and Ctrl-C, then shows the result of its record.
 fn measured(
     options: &RunOptions,
-    measure: impl FnOnce(&mut Control<'_>) -> Result<Finished, lab::LabError>,
+    measure: impl FnOnce(&mut Control<'_>) -> Result<Finished, LabError>,
 ) -> Result<ExitCode> {
     let cancel = stop::on_signal()?;
     let mut screen = Screen::new(options.quiet || options.json);
     let result = measure(&mut Control { cancel: &cancel, progress: &mut screen });
     screen.clear();
-    let finished = result?;
+    let finished = result.inspect_err(tell_what_is_kept)?;
     show(&finished, options.json)?;
     Ok(if finished.interrupted { ExitCode::from(stop::INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+/// Where the record of a run that failed is, when it holds anything to show.
+fn tell_what_is_kept(error: &LabError) {
+    let LabError::Failed { record, .. } = error else { return };
+    let shown = record::Reader::open(record)
+        .ok()
+        .and_then(|reader| ::report::terminal(&[reader], width(), true).ok());
+    if shown.is_some() {
+        anstream::eprintln!("What was measured until then is kept: redoubt report {}", record.display());
+    }
 }
 
 /// The result on the terminal, and the page beside the record.
