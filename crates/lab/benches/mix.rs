@@ -1,13 +1,13 @@
 //! A mixed workload predicted from its measured parts, against what it then does: the arithmetic of the verdict for a user's mix.
 //!
-//! Parts: gets that the cache holds, cold reads, commits, by 1, 2, 4 and 8 sessions; then two parts at once by sessions of their own, because
+//! Parts: gets that the cache holds, cold reads, commits, by 1, 2, 4 and 8 sessions; then two parts in turn by the same sessions, because
 //! reads, log and processors slow each other down. The prediction is mean value analysis with these interactions (docs/method.md, 8.2, last
 //! level); beside it stands that of the network of stations that know nothing of each other. Three mixes to which nothing was fitted are then
 //! played; their miss ratio is what the database counted, as a user's would be.
 //!
 //! Wants a quiet machine: it says how much of the processors others used meanwhile.
 //!
-//! `cargo x bench mix --rounds 3 --seconds 2`
+//! `cargo x bench mix --rounds 3 --passes 6 --seconds 0.5`
 #![forbid(unsafe_code)]
 
 mod common;
@@ -55,25 +55,35 @@ const fn mix(name: &'static str, gets: u32, anywhere: f64, commits: u32) -> Mix 
     Mix { name, gets, anywhere, commits }
 }
 
-const HOT: Mix = mix("gets that the cache holds", 50, 0.0, 0);
-const COLD: Mix = mix("cold reads", 1, 1.0, 0);
-const COMMIT: Mix = mix("commits", 0, 0.0, 1);
-const MIXES: [Mix; 3] = [
+static HOT: Mix = mix("gets that the cache holds", 50, 0.0, 0);
+static COLD: Mix = mix("cold reads", 1, 1.0, 0);
+static COMMIT: Mix = mix("commits", 0, 0.0, 1);
+static MIXES: [Mix; 3] = [
     mix("10 gets, half of them anywhere, 1 commit", 10, 0.5, 1),
     mix("40 gets, a tenth anywhere, 1 commit", 40, 0.1, 1),
     mix("100 gets, 2 of a hundred anywhere, 2 commits", 100, 0.02, 2),
 ];
 
-/// Sessions that do one part beside sessions that do another.
-const PAIRS: [[(u32, &Mix); 2]; 7] = [
-    [(4, &COLD), (4, &COMMIT)],
-    [(2, &COLD), (6, &COMMIT)],
-    [(6, &COLD), (2, &COMMIT)],
-    [(4, &HOT), (4, &COMMIT)],
-    [(2, &HOT), (6, &COMMIT)],
-    [(4, &HOT), (4, &COLD)],
-    [(2, &HOT), (6, &COLD)],
+/// Two parts at once, by the same sessions in turn: how a session that comes back from the device or the log finds the processors busy depends
+/// on how much of them it used itself before, so sessions of their own for each part would not do.
+static PAIRS: [Mix; 7] = [
+    mix("reads and commits, 1:1", 1, 1.0, 1),
+    mix("reads and commits, 4:1", 4, 1.0, 1),
+    mix("hits and commits, 20:1", 20, 0.0, 1),
+    mix("hits and commits, 100:1", 100, 0.0, 1),
+    mix("hits and reads, 7:1", 8, 0.125, 0),
+    mix("hits and reads, 31:1", 32, 0.03125, 0),
+    mix("hits and reads, 127:1", 128, 0.0078125, 0),
 ];
+/// So many sessions, and what they do.
+type Play = (u32, &'static Mix);
+
+/// Each part by as many sessions as it takes to know its curve, parts in pairs, and at last the mixes.
+fn plays() -> Vec<Play> {
+    let alone = [&HOT, &COLD, &COMMIT].into_iter().flat_map(|part| DEPTHS.map(|n| (n, part)));
+    alone.chain(PAIRS.iter().chain(&MIXES).map(|mix| (SESSIONS, mix))).collect()
+}
+
 /// Stations: on a processor or wanting one, reading, in the log.
 const CPU: usize = 0;
 const READ: usize = 1;
@@ -92,9 +102,28 @@ struct Done {
     cpu_seconds: f64,
     /// Share of the processors that others used.
     others: f64,
+    /// Share of the processors that a hypervisor gave to somebody else.
+    stolen: f64,
 }
 
 impl Done {
+    /// The mean over windows of the same length.
+    fn mean(windows: &[Self]) -> Self {
+        let mean = |field: &dyn Fn(&Self) -> f64| {
+            windows.iter().map(field).sum::<f64>() / windows.len().max(1) as f64
+        };
+        Self {
+            transactions: mean(&|d| d.transactions),
+            gets: mean(&|d| d.gets),
+            misses: mean(&|d| d.misses),
+            commits: mean(&|d| d.commits),
+            present: [0, 1, 2].map(|station| mean(&|d| d.present[station])),
+            cpu_seconds: mean(&|d| d.cpu_seconds),
+            others: mean(&|d| d.others),
+            stolen: mean(&|d| d.stolen),
+        }
+    }
+
     fn hits(&self) -> f64 {
         (self.gets - self.misses).max(0.0)
     }
@@ -116,25 +145,29 @@ fn main() -> ExitCode {
     let flags = Flags::parse();
     let measured = flags.measured();
     let rounds = flags.number("rounds", if measured { 3.0 } else { 1.0 }) as usize;
-    let seconds = flags.number("seconds", if measured { 2.0 } else { 0.05 });
+    let seconds = flags.number("seconds", if measured { 0.5 } else { 0.05 });
+    let passes = flags.number("passes", if measured { 6.0 } else { 1.0 }) as usize;
     let bench = Bench { show: flags.has("show"), ..Bench::new(seconds, if measured { 1 } else { 16 }) };
     let mut errors = vec![[Vec::new(), Vec::new()]; MIXES.len()];
     let mut others: Vec<f64> = Vec::new();
+    let plays = plays();
     for round in 0..rounds {
-        let parts = bench.parts(Seed(1_000 + round as u64));
-        for (mix, errors) in MIXES.iter().zip(&mut errors) {
-            let done = bench.play(&[(SESSIONS, mix)], Seed(round as u64));
+        let done = bench.measure(&plays, passes, Seed(1_000 + round as u64));
+        let (measured, played) = done.split_at(plays.len() - MIXES.len());
+        let parts = Parts::of(measured);
+        for ((mix, done), errors) in MIXES.iter().zip(played).zip(&mut errors) {
             let misses = done.misses / done.transactions.max(1e-9);
             let predicted = [parts.interacting(mix, misses), parts.network(mix, misses)];
             println!(
-                "  {:<46} played {:>7.0}/s, predicted {:>7.0}/s, by stations alone {:>7.0}/s; {misses:.2} misses, others used {:.0} %",
+                "  {:<46} played {:>7.0}/s, predicted {:>7.0}/s, by stations alone {:>7.0}/s; {misses:.2} misses; others used {:.0} %, {:.0} % stolen",
                 mix.name,
                 done.transactions,
                 predicted[0],
                 predicted[1],
-                done.others * 100.0
+                done.others * 100.0,
+                done.stolen * 100.0
             );
-            others.push(done.others);
+            others.push(done.others + done.stolen);
             for (errors, predicted) in errors.iter_mut().zip(predicted) {
                 errors.push((predicted / done.transactions.max(1e-9) - 1.0).abs());
             }
@@ -147,7 +180,7 @@ fn main() -> ExitCode {
     }
     let alone: Vec<f64> = errors.iter().map(|[_, network]| median(network)).collect();
     goals.rounds("the same by stations that know nothing of each other", &alone, Aim::Told);
-    goals.rounds("share of the processors that others used meanwhile", &others, Aim::Told);
+    goals.rounds("share of the processors that others used or a hypervisor stole", &others, Aim::Told);
     goals.conclude(measured)
 }
 
@@ -199,64 +232,37 @@ impl Bench {
         std::fs::remove_dir_all(&self.folder).expect("remove the folder");
     }
 
-    /// Every part, by as many sessions as it takes to know its curve, and two at once.
-    fn parts(&self, seed: Seed) -> Parts {
-        let alone = |mix| DEPTHS.map(|n| self.play(&[(n, mix)], seed));
-        let [hot, cold, commits] = [alone(&HOT), alone(&COLD), alone(&COMMIT)];
-        let pairs = PAIRS.map(|pair| self.play(&pair, seed));
-        let each = |done: &Done, part: f64| done.present[CPU] / part.max(1e-9);
-        let on_cpu = [
-            each(&hot[0], hot[0].gets),
-            each(&cold[0], cold[0].misses),
-            each(&commits[0], commits[0].commits),
-        ];
-        let all: Vec<&Done> = hot.iter().chain(&cold).chain(&commits).chain(&pairs).collect();
-        let time_at = |station: usize, ops: &dyn Fn(&Done) -> f64| {
-            let points = all.iter().filter(|done| ops(done) > 1e-9 && done.present[station] > 1e-9);
-            let points: Vec<_> =
-                points.map(|done| (done.present.to_vec(), done.present[station] / ops(done))).collect();
-            Residence::fit(&points).unwrap_or(Residence { base: 1.0, slopes: vec![0.0; 3] })
-        };
-        let [hit, miss, commit] = on_cpu;
-        let residences = [
-            time_at(CPU, &|done| done.hits() * hit + done.misses * miss + done.commits * commit),
-            time_at(READ, &|done| if done.misses > READS_MIN { done.misses } else { 0.0 }),
-            time_at(LOG, &|done| done.commits),
-        ];
-        let last = DEPTHS.len() - 1;
-        let used = |done: &Done, part: f64| done.cpu_seconds / part.max(1e-9);
-        let curve = |all: &[Done; 4], station: usize, ops: fn(&Done) -> f64| {
-            all.iter().map(|done| (done.present[station].max(1e-6), ops(done))).collect()
-        };
-        Parts {
-            on_cpu,
-            residences,
-            used: [
-                used(&hot[last], hot[last].gets),
-                used(&cold[last], cold[last].misses),
-                used(&commits[last], commits[last].commits),
-            ],
-            reads: curve(&cold, READ, |done| done.misses),
-            log: curve(&commits, LOG, |done| done.commits),
+    /// All `plays`, each in as many short windows as there are passes, in random order within each: what the machine does meanwhile is in
+    /// all of them.
+    fn measure(&self, plays: &[Play], passes: usize, seed: Seed) -> Vec<Done> {
+        let mut windows = vec![Vec::with_capacity(passes); plays.len()];
+        let mut rng = Rng::new(seed);
+        for pass in 0..passes {
+            let mut order: Vec<usize> = (0..plays.len()).collect();
+            rng.shuffle(&mut order);
+            for index in order {
+                windows[index].push(self.play(&plays[index], seed.part((pass * plays.len() + index) as u64)));
+            }
         }
+        let done: Vec<Done> = windows.iter().map(|windows| Done::mean(windows)).collect();
+        if self.show {
+            for ((sessions, mix), done) in plays.iter().zip(&done) {
+                println!("    {sessions} × {:<46} {done:.6?}", mix.name);
+            }
+        }
+        done
     }
 
-    /// Plays until the window is over: so many sessions of each mix at once.
-    fn play(&self, groups: &[(u32, &Mix)], seed: Seed) -> Done {
+    /// Plays for one window.
+    fn play(&self, (count, mix): &Play, seed: Seed) -> Done {
         let mut admin = self.instance.session("mix").expect("a session");
-        let mixes: Vec<&Mix> =
-            groups.iter().flat_map(|(n, mix)| std::iter::repeat_n(*mix, *n as usize)).collect();
-        let all = sessions(&self.instance, "mix", mixes.len() as u32).expect("sessions");
-        let players: Vec<(Session, Arc<Table>, &Mix)> = all
-            .into_iter()
-            .zip(mixes)
-            .enumerate()
-            .map(|(n, (session, mix))| (session, admin.create_table(&definition(n)).expect("a table"), mix))
-            .collect();
-        let count = players.len();
+        let all = sessions(&self.instance, "mix", *count).expect("sessions");
+        let mut table = |n| admin.create_table(&definition(n)).expect("a table");
+        let players: Vec<(Session, Arc<Table>)> =
+            all.into_iter().enumerate().map(|(n, session)| (session, table(n))).collect();
         let (stop, transactions) = (AtomicBool::new(false), AtomicU64::new(0));
         let done = std::thread::scope(|scope| {
-            for (n, (mut session, table, mix)) in players.into_iter().enumerate() {
+            for (n, (mut session, table)) in players.into_iter().enumerate() {
                 let mut rng = Rng::new(seed.part(n as u64));
                 let (stop, transactions) = (&stop, &transactions);
                 let (rows, hot) = (self.rows.clone(), self.hot);
@@ -271,15 +277,12 @@ impl Bench {
             clock::sleep_until(clock::now() + SETTLE);
             let before = Seen::now(&self.instance, &transactions);
             clock::sleep_until(clock::now() + Nanos::secs(self.seconds));
-            let done = before.until_now(&self.instance, &transactions, count as u32);
+            let done = before.until_now(&self.instance, &transactions, *count);
             stop.store(true, Ordering::Relaxed);
             done
         });
-        for n in 0..count {
+        for n in 0..*count as usize {
             admin.drop_table(&definition(n).name).expect("drop");
-        }
-        if self.show {
-            println!("    {:?} {done:.6?}", groups.iter().map(|(n, mix)| (*n, mix.name)).collect::<Vec<_>>());
         }
         done
     }
@@ -348,6 +351,7 @@ impl Seen {
             present: [(f64::from(sessions) - reading - logging).max(0.0), reading, logging],
             cpu_seconds: (after.cpu_seconds - self.cpu_seconds) / seconds,
             others: interval.machine().others_cpu_share.unwrap_or(0.0),
+            stolen: interval.machine().steal_share.unwrap_or(0.0),
         }
     }
 }
@@ -378,6 +382,45 @@ fn rates(points: &[(f64, f64)]) -> Vec<f64> {
 }
 
 impl Parts {
+    /// From what was done in [`plays`], without the mixes.
+    fn of(all: &[Done]) -> Self {
+        let [hot, cold, commits] = [0, 1, 2].map(|part| &all[part * DEPTHS.len()..(part + 1) * DEPTHS.len()]);
+        let each = |done: &Done, part: f64| done.present[CPU] / part.max(1e-9);
+        let on_cpu = [
+            each(&hot[0], hot[0].gets),
+            each(&cold[0], cold[0].misses),
+            each(&commits[0], commits[0].commits),
+        ];
+        let time_at = |station: usize, ops: &dyn Fn(&Done) -> f64| {
+            let points = all.iter().filter(|done| ops(done) > 1e-9 && done.present[station] > 1e-9);
+            let points: Vec<_> =
+                points.map(|done| (done.present.to_vec(), done.present[station] / ops(done))).collect();
+            Residence::fit(&points).unwrap_or(Residence { base: 1.0, slopes: vec![0.0; 3] })
+        };
+        let [hit, miss, commit] = on_cpu;
+        let residences = [
+            time_at(CPU, &|done| done.hits() * hit + done.misses * miss + done.commits * commit),
+            time_at(READ, &|done| if done.misses > READS_MIN { done.misses } else { 0.0 }),
+            time_at(LOG, &|done| done.commits),
+        ];
+        let last = DEPTHS.len() - 1;
+        let used = |done: &Done, part: f64| done.cpu_seconds / part.max(1e-9);
+        let curve = |all: &[Done], station: usize, ops: fn(&Done) -> f64| -> Vec<(f64, f64)> {
+            all.iter().map(|done| (done.present[station].max(1e-6), ops(done))).collect()
+        };
+        Self {
+            on_cpu,
+            residences,
+            used: [
+                used(&hot[last], hot[last].gets),
+                used(&cold[last], cold[last].misses),
+                used(&commits[last], commits[last].commits),
+            ],
+            reads: curve(cold, READ, |done| done.misses),
+            log: curve(commits, LOG, |done| done.commits),
+        }
+    }
+
     /// Transactions per second of all sessions, when one misses `misses` times, and the stations slow each other down as they did in pairs.
     fn interacting(&self, mix: &Mix, misses: f64) -> f64 {
         let [hit, miss, commit] = self.on_cpu;
