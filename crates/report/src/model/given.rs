@@ -92,8 +92,6 @@ impl Given {
         }
         let seconds: f64 = seen.values().map(|p| p.0).sum();
         sums.values_mut().for_each(|sum| *sum /= seconds.max(1e-9));
-        let ended: f64 = [Metric::Commits, Metric::Rollbacks].iter().filter_map(|m| sums.get(m)).sum();
-        sums.entry(Metric::Transactions).or_insert(ended);
         let sessions = seen.values().map(|p| p.1).fold(0.0, f64::max);
         if sessions > 0.0 {
             sums.insert(Metric::Active, sessions);
@@ -129,8 +127,10 @@ impl Given {
     fn of_rates(rates: &Rates, source: &str) -> Result<Self, String> {
         let rate = |metric: Metric| rates.get(&metric).copied().filter(|v| *v >= 0.0 && v.is_finite());
         let positive = |metric: Metric| rate(metric).filter(|v| *v > 0.0);
-        let (Some(logical), Some(transactions)) = (positive(Metric::Logical), positive(Metric::Transactions))
-        else {
+        // A transaction ends with a commit or a rollback.
+        let ended: f64 = [Metric::Commits, Metric::Rollbacks].into_iter().filter_map(positive).sum();
+        let transactions = positive(Metric::Transactions).or(Some(ended).filter(|n| *n > 0.0));
+        let (Some(logical), Some(transactions)) = (positive(Metric::Logical), transactions) else {
             let seen: Vec<String> = rates.keys().map(|m| m.said().to_owned()).collect();
             let seen = if seen.is_empty() { "nothing".into() } else { words::list(&seen) };
             return Err(format!(
@@ -376,6 +376,15 @@ user rollbacks                                7,900            2.2           0.0
         let given = Given::awr(table).expect("table");
         near(&given, "hit_ratio", 0.9731);
         near(&given, "gets_per_transaction", 45_678.9 / 227.3);
+    }
+
+    #[test]
+    fn commits_and_rollbacks_are_transactions_where_nobody_counted_them() {
+        let table = "session logical reads,42000\nuser commits,300\nuser rollbacks,50\n";
+        let given = Given::awr(table).expect("statistics of v$sysstat");
+        near(&given, "gets_per_transaction", 120.0);
+        near(&given, "commits_per_transaction", 300.0 / 350.0);
+        assert!(Given::awr("logical reads,42000\nuser calls,12\n").is_err());
     }
 
     #[test]

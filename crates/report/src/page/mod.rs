@@ -82,9 +82,9 @@ fn header(model: &Model) -> String {
     )
 }
 
-/// A sentence of ours, escaped; intervals in brackets are set softer and not broken.
+/// A sentence of ours, escaped; intervals in brackets are set softer and not broken, nor is a ratio from its ×.
 fn sentence(text: &str) -> String {
-    let text = escape(text);
+    let text = escape(text).replace(" ×", "\u{a0}×");
     let mut parts = text.split(" [");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
