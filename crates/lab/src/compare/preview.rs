@@ -2,13 +2,15 @@
 
 use super::design::{Design, LeftOut};
 use super::plan::{BLOCKS_MIN, Plan, Price};
-use super::{Options, choose_size, disk};
+use super::{Options, TargetKind, choose_size, disk};
 use crate::LabError;
 use crate::factor::{Factor, Limit, PRESETS, Storage};
 use units::{Bytes, Nanos, Seed};
 
-/// Seconds that making, filling and removing a stage took on the machine where the default budgets were chosen.
-const FRESH_SECONDS: f64 = 6.0;
+/// Seconds that making, filling and removing a stage took on the machine where the default budgets were chosen: with a database, and with
+/// plain files.
+const FRESH_DATABASE_SECONDS: f64 = 6.0;
+const FRESH_FILES_SECONDS: f64 = 1.5;
 /// Budget of the main job, minutes.
 const MINUTES_DEFAULT: f64 = 4.5;
 
@@ -52,7 +54,12 @@ pub fn forecast(options: &Options, design: &Design, data: Bytes) -> (Plan, f64) 
 /// What a block costs by what is known before anything was measured.
 fn assumed(design: &Design) -> Price {
     let visits = stats::order::block(design.candidates.len(), 0, Seed(0)).len() as u32;
-    let fresh = if design.fresh() { FRESH_SECONDS } else { 0.0 };
+    let files = design.candidates.iter().all(|candidate| candidate.setup.target == TargetKind::Files);
+    let fresh = match (design.fresh(), files) {
+        (false, _) => 0.0,
+        (true, true) => FRESH_FILES_SECONDS,
+        (true, false) => FRESH_DATABASE_SECONDS,
+    };
     Price { least: design.least(), ..Price::assumed(visits, &design.workloads, fresh) }
 }
 
