@@ -81,8 +81,8 @@ impl ServerFolder {
     /// Makes `parent/name`, which must not exist, for `user` (none: ourselves).
     ///
     /// 1. the journal notes how to end what works in it and to remove it; 2. the folder is made; 3. its marker is written. A kill
-    ///    between 2 and 3 leaves an empty folder, which the removal may take without a marker. `parent`, when it is ours, lets
-    ///    others pass through.
+    ///    between 2 and 3 leaves an empty folder, which the removal may take without a marker. `parent` and what it lies in, as far
+    ///    as they are ours, let others pass through.
     ///
     /// # Errors
     /// `user` cannot reach it; it exists; the system refuses.
@@ -94,10 +94,11 @@ impl ServerFolder {
     ) -> Result<Self, HostError> {
         let parent = std::fs::canonicalize(parent).map_err(|e| HostError::file("find", parent, &e))?;
         if let Some(user) = &user {
-            if parent.join(MARKER).exists() {
+            let ours = |folder: &&Path| folder.join(MARKER).exists();
+            for folder in parent.ancestors().filter(ours) {
                 let passable = std::fs::Permissions::from_mode(0o711);
-                std::fs::set_permissions(&parent, passable)
-                    .map_err(|e| HostError::file("open", &parent, &e))?;
+                std::fs::set_permissions(folder, passable)
+                    .map_err(|e| HostError::file("open", folder, &e))?;
             }
             reachable(&parent, user)?;
         }
@@ -122,6 +123,28 @@ impl ServerFolder {
     /// The journal's step, to remove the server before the run ends.
     pub fn step(&self) -> Step {
         self.step
+    }
+
+    /// Makes a directory in it that belongs to the server's user alone.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn directory(&self, name: &str) -> Result<PathBuf, HostError> {
+        let path = self.path.join(name);
+        let make = || -> std::io::Result<()> {
+            std::fs::DirBuilder::new().mode(0o700).create(&path)?;
+            match &self.user {
+                Some(user) => std::os::unix::fs::lchown(&path, Some(user.uid), Some(user.gid)),
+                None => Ok(()),
+            }
+        };
+        make().map_err(|e| HostError::file("create", &path, &e))?;
+        Ok(path)
+    }
+
+    /// Processes of database servers that work in it.
+    pub fn processes(&self) -> Vec<i32> {
+        processes_in(&self.path).into_iter().map(|pid| pid.as_raw_nonzero().get()).collect()
     }
 
     /// Writes a file of settings that the server may read.

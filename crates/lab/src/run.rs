@@ -528,7 +528,7 @@ impl Stay<'_> {
         let about: Value = json!({ "title": name, "question": self.options.case.question(), "metric": metric,
                                    "higher_is_better": true, "sessions": sessions, "headline": true });
         let workload = bench.writer.workload(name, &about)?;
-        let (delta, files) = (interval.machine(), interval.files());
+        let (delta, files) = (interval.machine(), interval.files().unwrap_or_default());
         let steady = (trial.slices.len() >= 4)
             .then(|| stats::steady::assess(&trial.slice_rates(), 0.1, crate::DELTA).class.to_string());
         Ok(bench.writer.phase(&PhaseRow {

@@ -54,10 +54,11 @@ pub enum Command {
     redoubt compare filesystem --dry-run      what would be compared, how long, with what left out\n  \
     redoubt compare --vary fs=ext4,xfs:noatime --vary io=none,setall --vary sessions=1,10\n  \
     redoubt compare placement --slow /hdd --fast /ssd\n  \
-    redoubt compare commit --vary place.redo=here,/ssd\n\n\
+    redoubt compare commit --vary place.redo=here,/ssd\n  \
+    redoubt compare commit --target postgres --vary place.redo=here,/ssd   on a private PostgreSQL server\n\n\
     FACTOR is one of: target, fs, mount, place, place.data, place.undo, place.temp, place.redo, place.control, throttle,\n\
     scheduler, nr_requests, read_ahead_kb, rq_affinity, wbt_lat_usec, block_size, redo_size, cache, writers, io, api,\n\
-    sessions. `redoubt compare --vary FACTOR` says what its levels are.")]
+    sessions, or set.NAME for a parameter of the database. `redoubt compare --vary FACTOR` says what its levels are.")]
 pub struct Compare {
     /// The question; `redoubt cases` lists them. Without one: which I/O mode?
     #[arg(value_name = "CASE")]
@@ -80,9 +81,16 @@ pub struct Compare {
     /// The fast place of cases placement and async [default: here].
     #[arg(long, value_name = "PLACE")]
     pub fast: Option<lab::factor::Storage>,
-    /// What the workloads run on: engine (the embedded database) or files (a database's I/O on plain files) [default: engine].
+    /// What the workloads run on: engine (the embedded database), postgres or mariadb (a private server, made and removed by this
+    /// run), or files (a database's I/O on plain files) [default: engine].
     #[arg(long)]
     pub target: Option<lab::compare::TargetKind>,
+    /// Folder of PostgreSQL's programs [default: found along PATH and in the usual folders].
+    #[arg(long, value_name = "DIR")]
+    pub pg_bin: Option<PathBuf>,
+    /// Folder of MariaDB's programs [default: found along PATH and in the usual folders].
+    #[arg(long, value_name = "DIR")]
+    pub mariadb_bin: Option<PathBuf>,
     /// Directory on the storage in question [default: .].
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
@@ -95,7 +103,7 @@ pub struct Compare {
     /// Concurrent database sessions [default: 10].
     #[arg(long)]
     pub sessions: Option<u32>,
-    /// Database block size [default: 8k].
+    /// Database block size [default: 8k; with --target mariadb its own 16k].
     #[arg(long)]
     pub block: Option<Bytes>,
     /// The mix that the verdict is weighted for.
@@ -104,7 +112,7 @@ pub struct Compare {
     /// Only these I/O modes: none, asynch, directio, setall, concurrent.
     #[arg(long, value_delimiter = ',', value_name = "MODE,…")]
     pub modes: Vec<io::IoMode>,
-    /// Only these APIs for the asynchronous modes: io_uring, libaio.
+    /// Only these APIs for the asynchronous modes: io_uring, libaio; with --target postgres io_uring, threads.
     #[arg(long, value_delimiter = ',', value_name = "API,…")]
     pub api: Vec<io::Api>,
     /// Options of every run.

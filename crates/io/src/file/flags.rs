@@ -31,6 +31,13 @@ impl File {
     }
 }
 
+impl FlagsInForce {
+    /// From the text of a `fdinfo` file, also one of another process; none where it says no flags.
+    pub fn of_fdinfo(text: &str) -> Option<Self> {
+        parse(text)
+    }
+}
+
 /// From the text of a `fdinfo` file: the line `flags:`, octal.
 fn parse(fdinfo: &str) -> Option<FlagsInForce> {
     let octal = fdinfo.lines().find_map(|line| line.strip_prefix("flags:"))?;

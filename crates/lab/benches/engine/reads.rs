@@ -62,7 +62,7 @@ fn read(instance: &Instance, rows: &Rows, sessions: u32, seconds: f64) -> f64 {
     let shape = Shape { sessions, batch: BATCH, span: 0..rows.count() };
     let terms = Terms { measure: Nanos::secs(seconds), ..terms(Seed(10)) };
     let done = random_read::run(instance, rows, &shape, terms).expect("reads");
-    let rate = done.interval.files().reads as f64 / done.trial.seconds();
+    let rate = done.interval.files().unwrap_or_default().reads as f64 / done.trial.seconds();
     why(&format!("ours, {sessions} sessions, {rate:.0} reads/s"), &done.interval);
     rate
 }

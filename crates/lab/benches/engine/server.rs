@@ -1,6 +1,7 @@
 //! What the peers have in common: a private server of the laboratory's, with this benchmark's sizes, and programs that ask it.
 
 use super::{CACHE, NEVER};
+use engine::Placement;
 use host::journal::Journal;
 use io::{Api, IoMode};
 use lab::server::{Kind, Server, Settings};
@@ -19,8 +20,8 @@ pub fn start(
 ) -> Server {
     let parameters = quiet.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let api = if Api::IoUring.available().is_ok() { Api::IoUring } else { Api::Libaio };
-    let settings = Settings { cache: CACHE, redo, mode, api, connections: 100, parameters };
-    let server = Server::create(kind, None, folder, &settings, journal, &NEVER);
+    let settings = Settings { cache: CACHE, redo, mode, api, block: None, connections: 100, parameters };
+    let server = Server::create(kind, None, (folder, &Placement::default()), &settings, journal, &NEVER);
     let mut server = server.unwrap_or_else(|error| panic!("{error}"));
     server.start(&NEVER).unwrap_or_else(|error| panic!("{error}"));
     server

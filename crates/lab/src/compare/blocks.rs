@@ -157,7 +157,9 @@ impl Comparison<'_> {
         bench: &mut Bench,
         control: &mut Control<'_>,
     ) -> Result<(), LabError> {
-        for proof in self.prove(visit.index, stage.as_deref())? {
+        let mut proofs = self.prove(visit.index, stage.as_deref())?;
+        proofs.extend(stay.proof()?);
+        for proof in proofs {
             bench.writer.event(
                 "proof",
                 &json!({ "visit": visit.id, "configuration": self.name(visit.index), "what": proof.what, "value": proof.value }),

@@ -127,23 +127,32 @@ impl Case {
     }
 
     /// What it varies when the user does not say, `FACTOR=LEVEL,…`; the first level is the baseline's.
-    const fn varies(self) -> &'static [&'static str] {
-        match self {
-            Self::IoModes => &["io=none,asynch,directio,setall,concurrent", "api=io_uring,libaio"],
-            Self::Growth => &["io=none,directio,concurrent"],
-            Self::Commit | Self::Scan => &["io=none,directio,setall"],
-            Self::RandomRead | Self::OrderEntry => &["io=none,asynch,directio,setall"],
-            Self::Filesystem => &[
+    const fn varies(self, target: TargetKind) -> &'static [&'static str] {
+        match (self, target) {
+            // A server's modes are what its version can do; the rest is left out with the reason.
+            (Self::IoModes, TargetKind::Postgres) => {
+                &["io=none,asynch,directio,setall", "api=threads,io_uring"]
+            }
+            // Whatever the version: by which call the redo log is made durable.
+            (Self::Commit, TargetKind::Postgres) => &["set.wal_sync_method=fdatasync,open_datasync"],
+            (Self::Growth, TargetKind::Postgres) => &["io=none,directio"],
+            (Self::Async, TargetKind::Postgres) => &["fs=ext4", "io=none,asynch", "sessions=32"],
+            (Self::IoModes, _) => &["io=none,asynch,directio,setall,concurrent", "api=io_uring,libaio"],
+            (Self::Growth, TargetKind::Mariadb) => &["io=none,directio,setall"],
+            (Self::Growth, _) => &["io=none,directio,concurrent"],
+            (Self::Commit | Self::Scan, _) => &["io=none,directio,setall"],
+            (Self::RandomRead | Self::OrderEntry, _) => &["io=none,asynch,directio,setall"],
+            (Self::Filesystem, _) => &[
                 "fs=ext4:data=ordered,ext4:data=writeback,ext3:data=ordered,ext3:data=writeback,xfs,ext2,btrfs",
             ],
-            Self::Scheduler => &["fs=ext4", "scheduler=none,mq-deadline,kyber,bfq"],
+            (Self::Scheduler, _) => &["fs=ext4", "scheduler=none,mq-deadline,kyber,bfq"],
             // Its configurations are moves, not combinations. What is fast has the same file system as what is slow. The cache holds
             // the tables, as that of a database does that has been open for a while, and no log is switched every second.
-            Self::Placement => &["fs=ext4", "redo_size=64m", "cache=64m"],
-            Self::Async => &["fs=ext4", "io=directio,setall", "sessions=32"],
+            (Self::Placement, _) => &["fs=ext4", "redo_size=64m", "cache=64m"],
+            (Self::Async, _) => &["fs=ext4", "io=directio,setall", "sessions=32"],
             // `directio` is one writer at a time by its meaning, so it says nothing of the file system.
-            Self::Writers => &["io=none,setall,concurrent", "writers=1,8"],
-            Self::Syscalls => &["fs=here,ext4,xfs,btrfs", "io=asynch,setall", "api=io_uring,libaio"],
+            (Self::Writers, _) => &["io=none,setall,concurrent", "writers=1,8"],
+            (Self::Syscalls, _) => &["fs=here,ext4,xfs,btrfs", "io=asynch,setall", "api=io_uring,libaio"],
         }
     }
 
@@ -168,15 +177,15 @@ impl Case {
     ///
     /// # Panics
     /// A default of ours that cannot be read: a bug, and a test looks for it.
-    pub fn vary(self, asked: &[Vary]) -> Vec<Vary> {
-        let own = self.varies().iter().map(|text| text.parse::<Vary>().expect("a default of ours"));
+    pub fn vary(self, target: TargetKind, asked: &[Vary]) -> Vec<Vary> {
+        let own = self.varies(target).iter().map(|text| text.parse::<Vary>().expect("a default of ours"));
         let theirs = asked.iter().any(|vary| vary.levels.len() > 1);
         let mut all: Vec<Vary> = own
             .filter(|vary| !asked.iter().any(|other| other.factor == vary.factor))
             .filter(|vary| !theirs || self.own_factor().is_some() || vary.levels.len() == 1)
             .chain(asked.iter().cloned())
             .collect();
-        all.sort_by_key(|vary| Factor::ALL.iter().position(|factor| *factor == vary.factor));
+        all.sort_by_key(|vary| vary.factor.rank());
         all
     }
 
@@ -221,15 +230,17 @@ mod tests {
 
     fn varied(case: Case, asked: &[&str]) -> Vec<String> {
         let asked: Vec<Vary> = asked.iter().map(|text| text.parse().unwrap()).collect();
-        case.vary(&asked).iter().map(ToString::to_string).collect()
+        case.vary(TargetKind::Engine, &asked).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn each_case_reads_its_name_and_its_defaults() {
         for case in Case::ALL {
             assert_eq!(case.name().parse(), Ok(case));
-            case.vary(&[]);
-            assert!(!case.workloads(case.target(TargetKind::Engine)).is_empty());
+            for target in TargetKind::ALL {
+                case.vary(target, &[]);
+                assert!(!case.workloads(case.target(target)).is_empty() || target == TargetKind::Files);
+            }
         }
         assert!("filesytem".parse::<Case>().unwrap_err().contains("Did you mean filesystem?"));
     }

@@ -1,12 +1,12 @@
 //! Which configurations are compared: from what was asked, what can be had here, and why the rest was left out.
 
-use super::Options;
 use super::case::Case;
 use super::plan::Phases;
 use super::visit::Workload;
-use crate::LabError;
+use super::{Options, TargetKind};
 use crate::factor::{Cost, Factor, FileClass, Setup, Vary, cost, nearest};
-use crate::stage;
+use crate::stage::{self, Obstacle};
+use crate::{LabError, server};
 use io::Api;
 use record::json::{Value, json};
 use std::fmt;
@@ -87,7 +87,7 @@ impl Design {
         let (apis, mut left_out) = usable_apis(options);
         let base = base(options, &apis);
         let (varied, candidates) = match options.case {
-            Case::Placement => moves(options, &base).map_err(refuse)?,
+            Case::Placement => moves(options, &base, &mut left_out).map_err(refuse)?,
             _ => combinations(options, &base, &apis).map_err(refuse)?,
         };
         let mut candidates = candidates;
@@ -111,7 +111,11 @@ impl Design {
             notice,
         };
         for candidate in candidates {
-            match stage::possible(&candidate.setup) {
+            let all = &design.candidates;
+            let can = possible(options, &candidate.setup).and_then(|()| {
+                all.first().map_or(Ok(()), |first| same_promise(&first.setup, &candidate.setup))
+            });
+            match can {
                 Ok(()) => design.candidates.push(candidate),
                 Err(obstacle) => left_out.push(LeftOut {
                     what: candidate.name,
@@ -179,12 +183,17 @@ impl Design {
 
     /// Whether visits unmount and mount.
     pub fn remounts(&self) -> bool {
-        cost(&self.varied) == Some(Cost::Medium)
+        cost(&self.varied) == Some(Cost::Medium) && !self.fresh()
     }
 
-    /// Whether each visit makes its stage anew.
+    /// Whether each visit makes its stage anew. What a server stands on is not mounted again under it: after a kill, the undo of the
+    /// mount would come before that of the server.
     pub fn fresh(&self) -> bool {
-        cost(&self.varied) == Some(Cost::Hard)
+        match cost(&self.varied) {
+            Some(Cost::Hard) => true,
+            Some(Cost::Medium) => self.candidates.iter().any(|c| c.setup.target.server().is_some()),
+            Some(Cost::Easy) | None => false,
+        }
     }
 
     /// Windows that are not made shorter, before a pilot has measured. What a cap lets through comes in portions, one each 100 ms:
@@ -225,10 +234,47 @@ impl Design {
     }
 }
 
+/// Whether `setup` can be brought about here.
+fn possible(options: &Options, setup: &Setup) -> Result<(), Obstacle> {
+    stage::possible(setup)?;
+    setup.target.server().map_or(Ok(()), |kind| server::possible::possible(kind, setup, &options.programs))
+}
+
+/// Whether both promise the same of a commit: figures of databases that do not are never ranked.
+fn same_promise(baseline: &Setup, setup: &Setup) -> Result<(), Obstacle> {
+    let given_up = |setup: &Setup| {
+        let parameters = setup.parameters.iter().map(|(name, value)| (*name, value.as_str()));
+        server::durability::given_up(setup.target.server(), parameters)
+    };
+    let (old, new) = (given_up(baseline), given_up(setup));
+    let why = |given_up: &[String]| {
+        given_up.iter().filter_map(|text| Some(text.split_once(": ")?.1.to_owned())).collect::<Vec<_>>()
+    };
+    if why(&old) == why(&new) {
+        return Ok(());
+    }
+    let said = |given_up: &[String]| {
+        if given_up.is_empty() { "a durable commit".to_owned() } else { given_up.join(", ") }
+    };
+    Err(Obstacle {
+        reason: format!(
+            "it promises something else than the baseline ({}; the baseline: {}), and runs of different durability are not ranked",
+            said(&new),
+            said(&old)
+        ),
+        command: "redoubt run CASE --set NAME=VALUE, to see it by itself".into(),
+    })
+}
+
 /// The APIs of asynchronous modes that work here, among those asked for.
 fn usable_apis(options: &Options) -> (Vec<Api>, Vec<LeftOut>) {
     let (mut apis, mut left_out) = (Vec::new(), Vec::new());
-    for api in [Api::IoUring, Api::Libaio] {
+    // PostgreSQL has worker processes, which work everywhere, and no libaio.
+    let known = match options.target {
+        TargetKind::Postgres => [Api::Threads, Api::IoUring],
+        _ => [Api::IoUring, Api::Libaio],
+    };
+    for api in known {
         if !options.apis.is_empty() && !options.apis.contains(&api) {
             continue;
         }
@@ -246,15 +292,21 @@ fn usable_apis(options: &Options) -> (Vec<Api>, Vec<LeftOut>) {
 
 /// What holds where nothing varies.
 fn base(options: &Options, apis: &[Api]) -> Setup {
-    let mut base = Setup {
-        target: options.case.target(options.target),
-        sessions: options.sessions,
-        block: options.block,
-        ..Setup::default()
-    };
+    let target = options.case.target(options.target);
+    // With several targets, all have the block of the others.
+    let varies = options.vary.iter().any(|vary| vary.factor == Factor::Target && vary.levels.len() > 1);
+    let own = if target == TargetKind::Mariadb && !varies { Bytes::kib(16) } else { Bytes::kib(8) };
+    let block = options.block.unwrap_or(own);
+    let mut base = Setup { target, sessions: options.sessions, block, ..Setup::default() };
     match apis.first() {
         Some(&api) => base.api = api,
         None => base.mode = io::IoMode::Directio,
+    }
+    // As PostgreSQL is used; beside it the others do as it does, unless the user says how.
+    let postgres =
+        |vary: &Vary| vary.factor == Factor::Target && vary.levels.iter().any(|level| level == "postgres");
+    if target == TargetKind::Postgres || options.vary.iter().any(postgres) {
+        base.mode = io::IoMode::None;
     }
     base
 }
@@ -265,7 +317,7 @@ fn combinations(
     base: &Setup,
     apis: &[Api],
 ) -> Result<(Vec<Factor>, Vec<Candidate>), String> {
-    let mut vary = options.case.vary(&options.vary);
+    let mut vary = options.case.vary(base.target, &options.vary);
     if !options.modes.is_empty() {
         let modes =
             Vary::new(Factor::Io, &options.modes.iter().map(ToString::to_string).collect::<Vec<_>>())?;
@@ -316,7 +368,11 @@ fn combinations(
 }
 
 /// Everything on the slow device; each class alone on the fast one; everything there.
-fn moves(options: &Options, base: &Setup) -> Result<(Vec<Factor>, Vec<Candidate>), String> {
+fn moves(
+    options: &Options,
+    base: &Setup,
+    left_out: &mut Vec<LeftOut>,
+) -> Result<(Vec<Factor>, Vec<Candidate>), String> {
     if let Some(vary) = options.vary.iter().find(|vary| vary.levels.len() > 1) {
         return Err(format!(
             "case placement moves one class of files after the other, and varies nothing beside; hold {0} with one level, \
@@ -327,19 +383,28 @@ fn moves(options: &Options, base: &Setup) -> Result<(Vec<Factor>, Vec<Candidate>
     if options.slow == options.fast {
         return Err(format!("--slow and --fast are both {}; name two places", options.slow));
     }
-    let base = Vary::combine(base, &options.case.vary(&options.vary))?.remove(0);
+    let base = Vary::combine(base, &options.case.vary(base.target, &options.vary))?.remove(0);
     let placed = |fast: &[FileClass]| {
         let place = FileClass::ALL.into_iter().map(|class| {
             (class, if fast.contains(&class) { options.fast.clone() } else { options.slow.clone() })
         });
         Setup { place: place.collect(), ..base.clone() }
     };
+    let mut classes = FileClass::ALL.to_vec();
+    if let Some(kind) = base.target.server() {
+        classes.retain(|class| kind.cannot_place(*class).is_none());
+        left_out.extend(FileClass::ALL.into_iter().filter_map(|class| {
+            let reason = kind.cannot_place(class)?.to_owned();
+            Some(LeftOut { what: format!("{class} fast"), reason, command: String::new() })
+        }));
+    }
     let mut candidates = vec![Candidate { name: "all slow".into(), setup: placed(&[]) }];
     candidates.extend(
-        FileClass::ALL
-            .into_iter()
+        classes
+            .iter()
+            .copied()
             .map(|class| Candidate { name: format!("{class} fast"), setup: placed(&[class]) }),
     );
     candidates.push(Candidate { name: "all fast".into(), setup: placed(&FileClass::ALL) });
-    Ok((FileClass::ALL.map(Factor::Place).to_vec(), candidates))
+    Ok((classes.into_iter().map(Factor::Place).collect(), candidates))
 }

@@ -30,9 +30,11 @@ pub struct Experiment {
 }
 
 /// Keys beside `case` and `vary`: options of the command line, with `_` for `-`.
-const OPTIONS: [&str; 14] = [
+const OPTIONS: [&str; 16] = [
     "dir",
     "target",
+    "pg_bin",
+    "mariadb_bin",
     "minutes",
     "size",
     "sessions",
@@ -72,9 +74,7 @@ impl Experiment {
                 ("case", value) => experiment.case = Some(plain(key, value)?.parse().map_err(Refused)?),
                 ("vary", Value::Table(vary)) => {
                     experiment.vary(vary, "")?;
-                    experiment
-                        .vary
-                        .sort_by_key(|v| Factor::ALL.iter().position(|factor| *factor == v.factor));
+                    experiment.vary.sort_by_key(|v| v.factor.rank());
                 }
                 ("vary", _) => {
                     return Err(Refused(

@@ -1,6 +1,7 @@
 //! Where visits happen: on files that stand for the whole run, or on a stage that is made anew for each.
 
 use super::embedded::Embedded;
+use super::served::Served;
 use super::stay::{Stay, Subject, Terms};
 use super::visit::{DATA_FILE_ID, Files, Workload};
 use super::{CACHED_BYTES, REDO_BYTES, TargetKind};
@@ -9,6 +10,7 @@ use crate::bench::Bench;
 use crate::control::Control;
 use crate::database::{Places, Sizes};
 use crate::factor::Setup;
+use crate::server::find::Named;
 use crate::stage::Stage;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -57,8 +59,12 @@ impl Ground {
     /// What could not be undone; it stays in the journal.
     pub fn strike(self, bench: &mut Bench) -> Result<(), LabError> {
         match self {
-            Self::Standing { stage: Some(stage), .. } => stage.into_inner().strike(bench),
-            Self::Standing { stage: None, .. } | Self::Fresh => Ok(()),
+            Self::Standing { stage, subject } => {
+                let removed = subject.remove(bench);
+                let struck = stage.map_or(Ok(()), |stage| stage.into_inner().strike(bench));
+                removed.and(struck)
+            }
+            Self::Fresh => Ok(()),
         }
     }
 }
@@ -70,6 +76,8 @@ pub struct Contents<'a> {
     pub data: Bytes,
     /// What will be done with it.
     pub workloads: &'a [Workload],
+    /// Where the programs of servers are.
+    pub programs: &'a Named,
 }
 
 impl Contents<'_> {
@@ -86,6 +94,7 @@ impl Contents<'_> {
         let sizes = Embedded::sizes(self.data, setup);
         match setup.target {
             TargetKind::Engine => sizes,
+            TargetKind::Postgres | TargetKind::Mariadb => Served::sizes(self.data, setup),
             TargetKind::Files => {
                 let grows = self.workloads.contains(&Workload::GrowthWrite);
                 // What is made longer block by block ends where the data does.
@@ -144,6 +153,11 @@ impl Contents<'_> {
         bench: &mut Bench,
         control: &mut Control<'_>,
     ) -> Result<Subject, LabError> {
+        if let Some(kind) = setup.target.server() {
+            let made = Served::create(kind, self, &places, setup, bench, control);
+            super::stop_if_cancelled(control)?;
+            return Ok(Subject::Database(Box::new(made?)));
+        }
         match setup.target {
             TargetKind::Files => {
                 let redo = places.placement.redo.first().unwrap_or(&places.directory).clone();
@@ -160,11 +174,11 @@ impl Contents<'_> {
                 make(bench, control, &files.redo, redo_bytes, 4096, crate::workload::commit::REDO_FILE_ID)?;
                 Ok(Subject::Files(files))
             }
-            TargetKind::Engine => {
+            _ => {
                 let seed = bench.seed.part(3);
                 let made = Embedded::create(places, self.data, setup, self.workloads, seed, control.cancel);
                 super::stop_if_cancelled(control)?;
-                Ok(Subject::Engine(Box::new(made?)))
+                Ok(Subject::Database(Box::new(made?)))
             }
         }
     }

@@ -9,6 +9,7 @@ mod blocks;
 pub mod case;
 mod conclude;
 pub mod configuration;
+mod database;
 pub mod design;
 mod devices;
 mod embedded;
@@ -20,6 +21,7 @@ mod pilot;
 pub mod plan;
 pub mod preview;
 mod proof;
+mod served;
 mod stay;
 pub mod visit;
 pub mod workloads;
@@ -42,7 +44,7 @@ use units::{Bytes, Nanos};
 
 /// Size of the data file when the user names none.
 const SIZE_DEFAULT: Bytes = Bytes::gib(1);
-/// The same for the embedded database, whose table has to be inserted row by row.
+/// The same for a database, whose table has to be inserted row by row.
 const SIZE_DEFAULT_ENGINE: Bytes = Bytes::mib(256);
 /// The same where every visit makes everything anew.
 const SIZE_DEFAULT_FRESH: Bytes = Bytes::mib(64);
@@ -73,7 +75,7 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
     control.progress.say(&format!(
         "About {}; {} of test data in a directory of our own in {}, removed at the end.",
         Nanos::secs(planned),
-        disk(&design, size),
+        disk(options, &design, size),
         options.directory.display()
     ));
     let purpose = Purpose {
@@ -114,8 +116,8 @@ fn account(
 }
 
 /// What the files of a comparison take on disk, at most.
-fn disk(design: &Design, size: Bytes) -> Bytes {
-    let contents = Contents { data: size, workloads: &design.workloads };
+fn disk(options: &Options, design: &Design, size: Bytes) -> Bytes {
+    let contents = Contents { data: size, workloads: &design.workloads, programs: &options.programs };
     let setups = || design.candidates.iter().map(|c| &c.setup);
     // Loop files stay for the next visit that has them; files in a directory go with their visit.
     let in_directories = setups().filter(|setup| stage::disk(setup, &contents.sizes(setup)).0 == 0);
@@ -129,7 +131,7 @@ fn choose_size(options: &Options, design: &Design) -> Result<Bytes, LabError> {
     host::workspace::can_create(&options.directory)?;
     let free = io::prepare::free_space(&options.directory)?;
     let room = ((free as f64 * FREE_SHARE_MAX) as u64).saturating_sub(REDO_BYTES.0);
-    let needs = |size: u64| disk(design, Bytes(size)).0.saturating_sub(REDO_BYTES.0);
+    let needs = |size: u64| disk(options, design, Bytes(size)).0.saturating_sub(REDO_BYTES.0);
     let size = match options.size {
         Some(size) if size < SIZE_MIN => {
             return Err(LabError::Target(format!(
@@ -138,7 +140,7 @@ fn choose_size(options: &Options, design: &Design) -> Result<Bytes, LabError> {
         }
         Some(size) => size.0,
         None if design.fresh() => SIZE_DEFAULT_FRESH.0,
-        None if options.case.target(options.target) == TargetKind::Engine => SIZE_DEFAULT_ENGINE.0,
+        None if options.case.target(options.target) != TargetKind::Files => SIZE_DEFAULT_ENGINE.0,
         None => SIZE_DEFAULT.0.min(room * GROWTH_SHARE / (GROWTH_SHARE + 1)).max(SIZE_MIN.0),
     };
     let size = size - size % u64::from(visit::BULK_BYTES);
@@ -188,7 +190,7 @@ impl<'o> Comparison<'o> {
             Ground::Fresh
         } else {
             bench.step(control, "making and filling the database");
-            let contents = Contents { data: size, workloads: &design.workloads };
+            let contents = Contents { data: size, workloads: &design.workloads, programs: &options.programs };
             // Filled in a mode that fills fast; all configurations then work on the same blocks.
             let loader = design.candidates.iter().find(|c| c.setup.mode.asynchronous());
             let setup = &loader.unwrap_or(&design.candidates[0]).setup;
@@ -207,7 +209,7 @@ impl<'o> Comparison<'o> {
     }
 
     fn contents(&self) -> Contents<'_> {
-        Contents { data: self.size, workloads: &self.design.workloads }
+        Contents { data: self.size, workloads: &self.design.workloads, programs: &self.options.programs }
     }
 
     fn name(&self, index: usize) -> &str {
@@ -252,9 +254,9 @@ impl<'o> Comparison<'o> {
                 let (mut stage, subject) = self.contents().staged(setup, bench, control)?;
                 let scene = Scene { subject: &subject, stage: Some(&mut stage), setup };
                 let done = scene.stay(terms, bench, control, act);
-                drop(subject);
+                let removed = subject.remove(bench);
                 let struck = stage.strike(bench);
-                done.and_then(|value| struck.map(|()| value))
+                done.and_then(|value| removed.and(struck).map(|()| value))
             }
         }
     }

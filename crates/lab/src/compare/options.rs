@@ -3,6 +3,8 @@
 use super::case::Case;
 use crate::LabError;
 use crate::factor::{Factor, Storage, Vary};
+use crate::server::Kind;
+use crate::server::find::Named;
 use io::Api;
 use record::json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -20,6 +22,8 @@ pub struct Options {
     pub directory: PathBuf,
     /// What the workloads run on.
     pub target: TargetKind,
+    /// Where the programs of servers are, as far as the user says.
+    pub programs: Named,
     /// What is varied, and what is held at one level.
     pub vary: Vec<Vary>,
     /// Name of the configuration that the others are held against; `None`: the first.
@@ -34,8 +38,8 @@ pub struct Options {
     pub size: Option<Bytes>,
     /// Concurrent sessions.
     pub sessions: u32,
-    /// Database block.
-    pub block: Bytes,
+    /// Database block; `None`: 8 KiB, and MariaDB's own 16 where it is the only target.
+    pub block: Option<Bytes>,
     /// The user's own mix, for which the verdict is weighted.
     pub mix: Mix,
     /// Only these modes; empty: all.
@@ -85,6 +89,24 @@ pub enum TargetKind {
     Engine,
     /// Plain files: a database's I/O without a database.
     Files,
+    /// A private PostgreSQL server.
+    Postgres,
+    /// A private MariaDB server.
+    Mariadb,
+}
+
+impl TargetKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Engine, Self::Postgres, Self::Mariadb, Self::Files];
+
+    /// The server that it is; none: ours.
+    pub const fn server(self) -> Option<Kind> {
+        match self {
+            Self::Engine | Self::Files => None,
+            Self::Postgres => Some(Kind::Postgres),
+            Self::Mariadb => Some(Kind::Mariadb),
+        }
+    }
 }
 
 impl fmt::Display for TargetKind {
@@ -92,6 +114,8 @@ impl fmt::Display for TargetKind {
         f.pad(match self {
             Self::Engine => "engine",
             Self::Files => "files",
+            Self::Postgres => "postgres",
+            Self::Mariadb => "mariadb",
         })
     }
 }
@@ -99,13 +123,12 @@ impl fmt::Display for TargetKind {
 impl FromStr for TargetKind {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "engine" => Ok(Self::Engine),
-            "files" => Ok(Self::Files),
-            _ => Err(format!(
-                "{text:?} is not a target; type engine (the embedded database) or files (plain files)"
-            )),
-        }
+        Self::ALL.into_iter().find(|kind| kind.to_string() == text).ok_or_else(|| {
+            format!(
+                "{text:?} is not a target; type engine (the embedded database), postgres or mariadb (a private server), or files \
+                 (plain files)"
+            )
+        })
     }
 }
 
@@ -120,7 +143,7 @@ impl Options {
             return refuse(format!("--minutes {minutes} is out of range; type 0.2 to 1440"));
         }
         crate::workload::commit::check_sessions(self.sessions)?;
-        if self.apis.contains(&Api::Threads) {
+        if self.apis.contains(&Api::Threads) && self.target != TargetKind::Postgres {
             return refuse(
                 "--api names the API of the asynchronous modes: io_uring, libaio. The blocking modes need none."
                     .into(),
@@ -133,14 +156,12 @@ impl Options {
                 return refuse(format!("{list} and --vary {factor}= say the same; leave {list} out"));
             }
         }
-        let block = self.block.0;
-        if !block.is_power_of_two() || !(4096..=32768).contains(&block) {
-            return refuse(format!(
-                "--block {} is not a database block; type 4k, 8k, 16k or 32k",
-                self.block
-            ));
+        match self.block {
+            Some(block) if !block.0.is_power_of_two() || !(4096..=32768).contains(&block.0) => {
+                refuse(format!("--block {block} is not a database block; type 4k, 8k, 16k or 32k"))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 //! Every configuration is visited once, so that what cannot be brought about is found before the plan is stored. From
 //! what that took follow the plan, its forecast, and the difference that it will be able to see.
 
+use super::design::Candidate;
 use super::noise::{Noise, Prospect};
 use super::plan::{PORTION, Phases, Plan, Price};
 use super::stay::Stay;
@@ -11,6 +12,7 @@ use super::{Comparison, ground, stop_if_cancelled};
 use crate::LabError;
 use crate::bench::Bench;
 use crate::control::Control;
+use crate::server::durability;
 use crate::stage::Stage;
 use record::json::{Value, json};
 use units::{Nanos, Seed, clock};
@@ -78,6 +80,7 @@ impl Comparison<'_> {
             let mut beside = Nanos(0);
             let (visited, noise) = self.under(index, bench, control, |stay, mut stage, bench, control| {
                 self.prove(index, stage.as_deref())?;
+                stay.proof()?;
                 if self.design.fresh() {
                     beside = stage.as_deref().map_or(Nanos(0), Stage::lasting);
                 }
@@ -154,6 +157,7 @@ impl Comparison<'_> {
             Workload::Mixed,
             Workload::GrowthWrite,
             Workload::ScanDirectPath,
+            Workload::ScanScattered,
             Workload::Writers,
             Workload::BatchOverwrite,
         ];
@@ -216,6 +220,23 @@ impl Comparison<'_> {
         self.store_plan(bench, control, &visible)
     }
 
+    /// What a commit promises; of several targets, what each does.
+    fn durability(&self) -> String {
+        let mut all: Vec<String> = Vec::new();
+        for Candidate { setup, .. } in &self.design.candidates {
+            let own: Vec<_> =
+                setup.parameters.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
+            let said = match setup.target.server() {
+                Some(kind) => format!("{kind}: {}", durability::promise(kind, &own)),
+                None => "every data and redo write is durable before it counts (O_DSYNC)".into(),
+            };
+            if !all.contains(&said) {
+                all.push(said);
+            }
+        }
+        all.join("; ")
+    }
+
     fn store_plan(
         &self,
         bench: &mut Bench,
@@ -245,7 +266,7 @@ impl Comparison<'_> {
             "drop_rules": "none; blocks beyond the fourth are given up when the run takes a fifth longer than planned",
             "sessions": sessions, "block_bytes": self.setup(0).block.0, "data_bytes": self.size.0,
             "growth_bytes": p.growth.0, "redo_bytes": self.contents().sizes(self.setup(0)).redo.0, "log_block_bytes": self.log_block_bytes,
-            "durability": "every data and redo write is durable before it counts (O_DSYNC)",
+            "durability": self.durability(),
             "measure_seconds": measured,
             "mix": self.options.mix.plan(sessions),
             "slow": design.case.slow_and_fast().then(|| self.options.slow.to_string()),

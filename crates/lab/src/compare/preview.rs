@@ -38,7 +38,7 @@ pub fn preview(options: &Options) -> Result<Preview, LabError> {
     let design = Design::of(options)?;
     let data = choose_size(options, &design)?;
     let (plan, seconds) = forecast(options, &design, data);
-    let disk = disk(&design, data);
+    let disk = disk(options, &design, data);
     Ok(Preview { seconds, plan, data, disk, design })
 }
 
@@ -97,7 +97,7 @@ impl Preview {
         lines.push(format!("{} configurations; the first is the baseline:", design.candidates.len()));
         lines.extend(design.candidates.iter().map(|candidate| format!("  {}", candidate.name)));
         for &factor in &design.varied {
-            lines.push(format!("varied: {factor}, {}; {}", factor.title(), means(factor)));
+            lines.push(format!("varied: {factor}, {}; {}", factor.title(), means(factor, design.fresh())));
         }
         let held: Vec<String> = Factor::ALL
             .into_iter()
@@ -107,7 +107,13 @@ impl Preview {
                 !["=here", "=as-is", "=off", "=auto", "=defaults"].iter().any(|end| text.ends_with(end))
             })
             .collect();
-        lines.push(format!("held: {}", held.join(" ")));
+        let parameters = design.candidates[0].setup.parameters.keys().copied().map(Factor::Parameter);
+        let held = held.into_iter().chain(
+            parameters
+                .filter(|factor| !design.varied.contains(factor))
+                .map(|factor| format!("{factor}={}", design.candidates[0].setup.level(factor))),
+        );
+        lines.push(format!("held: {}", held.collect::<Vec<_>>().join(" ")));
         let titles: Vec<_> = design.workloads.iter().map(|w| w.about().title).collect();
         lines.push(format!("measured in each visit: {}", titles.join("; ")));
         let visits = stats::order::block(design.candidates.len(), 0, Seed(0)).len() as u32;
@@ -149,8 +155,9 @@ fn told_elsewhere(design: &Design, factor: Factor) -> bool {
 }
 
 /// What varying a factor means for the run.
-fn means(factor: Factor) -> &'static str {
+fn means(factor: Factor, fresh: bool) -> &'static str {
     match factor.cost() {
+        crate::factor::Cost::Medium if fresh => "everything is made anew for each visit",
         crate::factor::Cost::Easy => "the database is opened anew for each level",
         crate::factor::Cost::Medium => "mounted anew for each visit",
         crate::factor::Cost::Hard => "everything is made anew for each visit",

@@ -1,10 +1,12 @@
-//! What is compared on, plain files or the embedded database, and one stay there under a configuration.
+//! What is compared on, plain files or a database, and one stay there under a configuration.
 
-use super::embedded::{Embedded, EmbeddedStay};
+use super::database::{DatabaseStay, Filled, Kind};
 use super::plan::Phases;
 use super::visit::{Files, Visit, Workload};
 use crate::LabError;
+use crate::bench::Bench;
 use crate::factor::Setup;
+use crate::stage::Proof;
 use crate::workload::Trial;
 use host::counters::{Snapshot, Watch};
 use record::Writer;
@@ -16,8 +18,8 @@ use units::{Bytes, Seed};
 pub enum Subject {
     /// Plain files: the I/O of a database without one.
     Files(Files),
-    /// The embedded database.
-    Engine(Box<Embedded>),
+    /// A database.
+    Database(Box<Filled>),
 }
 
 /// What holds for every stay.
@@ -42,7 +44,7 @@ impl Subject {
     pub fn data(&self) -> (&Path, u64) {
         match self {
             Self::Files(files) => (&files.data, files.data_bytes),
-            Self::Engine(engine) => (&engine.data_file, engine.data_bytes),
+            Self::Database(filled) => filled.data(),
         }
     }
 
@@ -64,8 +66,22 @@ impl Subject {
                 seed: Seed(0),
                 cancel: terms.cancel,
             }),
-            Self::Engine(engine) => Stay::Engine(Box::new(engine.enter(setup, terms)?)),
+            Self::Database(filled) => Stay::Database(Box::new(filled.enter(setup, terms)?)),
         })
+    }
+
+    /// Removes what must go before the stage that it stands on is struck: a server works there until it is ended.
+    ///
+    /// # Errors
+    /// What could not be undone; it stays in the journal.
+    pub fn remove(self, bench: &mut Bench) -> Result<(), LabError> {
+        match self {
+            Self::Database(filled) => match filled.database {
+                Kind::Served(served) => served.remove(bench),
+                Kind::Embedded(_) => Ok(()),
+            },
+            Self::Files(_) => Ok(()),
+        }
     }
 }
 
@@ -73,8 +89,8 @@ impl Subject {
 pub enum Stay<'v> {
     /// On plain files.
     Files(Visit<'v>),
-    /// In the database.
-    Engine(Box<EmbeddedStay<'v>>),
+    /// In a database.
+    Database(Box<DatabaseStay<'v>>),
 }
 
 impl Stay<'_> {
@@ -88,7 +104,7 @@ impl Stay<'_> {
                 visit.seed = seed;
                 visit.prepare(workload)
             }
-            Self::Engine(stay) => stay.prepare(workload, seed),
+            Self::Database(stay) => stay.prepare(workload, seed),
         }
     }
 
@@ -99,7 +115,7 @@ impl Stay<'_> {
     pub fn run(&mut self, workload: Workload, seed: Seed) -> Result<Trial, LabError> {
         match self {
             Self::Files(visit) => visit.run(workload),
-            Self::Engine(stay) => stay.run(workload, seed),
+            Self::Database(stay) => stay.run(workload, seed),
         }
     }
 
@@ -107,7 +123,7 @@ impl Stay<'_> {
     pub fn phases(&mut self) -> &mut Phases {
         match self {
             Self::Files(visit) => &mut visit.phases,
-            Self::Engine(stay) => stay.phases(),
+            Self::Database(stay) => stay.phases(),
         }
     }
 
@@ -115,7 +131,7 @@ impl Stay<'_> {
     pub fn watch(&mut self, watch: Watch) {
         match self {
             Self::Files(_) => {}
-            Self::Engine(stay) => stay.watch(watch),
+            Self::Database(stay) => stay.watch(watch),
         }
     }
 
@@ -123,7 +139,18 @@ impl Stay<'_> {
     pub fn machine(&self) -> Option<(&Snapshot, &Snapshot)> {
         match self {
             Self::Files(_) => None,
-            Self::Engine(stay) => stay.machine(),
+            Self::Database(stay) => stay.machine(),
+        }
+    }
+
+    /// What the target itself says is in force.
+    ///
+    /// # Errors
+    /// It is not what was asked for.
+    pub fn proof(&mut self) -> Result<Vec<Proof>, LabError> {
+        match self {
+            Self::Files(_) => Ok(Vec::new()),
+            Self::Database(stay) => stay.proof(),
         }
     }
 
@@ -134,7 +161,7 @@ impl Stay<'_> {
     pub fn store(&self, phase: i64, writer: &mut Writer) -> Result<(), LabError> {
         match self {
             Self::Files(_) => Ok(()),
-            Self::Engine(stay) => stay.store(phase, writer),
+            Self::Database(stay) => stay.store(phase, writer),
         }
     }
 
@@ -145,13 +172,13 @@ impl Stay<'_> {
     pub fn leave(self) -> Result<(), LabError> {
         match self {
             Self::Files(_) => Ok(()),
-            Self::Engine(stay) => stay.leave(),
+            Self::Database(stay) => stay.leave(),
         }
     }
 
     /// Ends it after an error: nothing is waited for.
     pub fn abandon(self) {
-        if let Self::Engine(stay) = self {
+        if let Self::Database(stay) = self {
             stay.abandon();
         }
     }

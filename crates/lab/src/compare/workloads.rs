@@ -211,6 +211,8 @@ impl Workload {
             TargetKind::Files => !self.scans(),
             // Many writers on one file are database writers there, and part of `mixed`.
             TargetKind::Engine => !self.plain(),
+            // No server has direct path reads that one could ask for.
+            TargetKind::Postgres | TargetKind::Mariadb => !self.plain() && self != Self::ScanDirectPath,
         }
     }
 
@@ -232,6 +234,11 @@ impl Workload {
     /// Whether it is a fixed amount of work instead of a span of time.
     pub fn bulk(self) -> bool {
         self.scans() || matches!(self, Self::GrowthWrite | Self::GrowthScanCold | Self::GrowthScanWarm)
+    }
+
+    /// Whether it reads from the table of rows.
+    pub fn reads_rows(self) -> bool {
+        matches!(self, Self::ReadColdOne | Self::ReadCold | Self::ReadCached)
     }
 
     /// Whether it scans the table of case `scan`.

@@ -80,13 +80,10 @@ pub struct Performance {
 const NAP: Nanos = Nanos::millis(20);
 
 /// What sessions did in a window.
-pub struct Shown {
-    /// All classes together.
-    pub trial: Trial,
-    /// Each class by itself, in the order of the classes.
-    pub classes: Vec<Trial>,
-    /// Transactions of each class from the first to the last, also before and after the window.
-    pub played: Vec<u64>,
+struct Shown {
+    trial: Trial,
+    classes: Vec<Trial>,
+    played: Vec<u64>,
 }
 
 /// Plays on the embedded database until the window is over.
@@ -99,10 +96,22 @@ pub fn play(
     classes: usize,
     terms: Terms<'_>,
 ) -> Result<Performance, LabError> {
+    play_counted(players, classes, terms, &mut |threads| Moment::of(instance, threads, terms.watch))
+}
+
+/// The same on any database, whose counters `count` takes at both edges of the window, with the sessions' threads.
+///
+/// # Errors
+/// The first error of a session; [`LabError::Cancelled`].
+pub fn play_counted(
+    players: Vec<Box<dyn Player + '_>>,
+    classes: usize,
+    terms: Terms<'_>,
+    count: &mut dyn FnMut(&[Thread]) -> Moment,
+) -> Result<Performance, LabError> {
     let mut edges = Vec::with_capacity(2);
-    let Shown { trial, classes, played } = perform(players, classes, terms, &mut |threads| {
-        edges.push(Moment::of(instance, threads, terms.watch))
-    })?;
+    let Shown { trial, classes, played } =
+        perform(players, classes, terms, &mut |threads| edges.push(count(threads)))?;
     let (Some(after), Some(before)) = (edges.pop(), edges.pop()) else { return Err(LabError::Cancelled) };
     Ok(Performance { trial, classes, played, interval: Interval { before, after } })
 }
@@ -111,7 +120,7 @@ pub fn play(
 ///
 /// # Errors
 /// The first error of a session; [`LabError::Cancelled`].
-pub fn perform(
+fn perform(
     players: Vec<Box<dyn Player + '_>>,
     classes: usize,
     terms: Terms<'_>,

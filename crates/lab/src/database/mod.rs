@@ -1,7 +1,7 @@
 //! The embedded database as a target: made once in the run's workspace, opened with each configuration, used by sessions.
 //!
 //! Start with [`Database`]. Workloads: [`growth`] (the article's script), [`commit`], [`order_entry`], [`scan`],
-//! [`random_read`]; [`drive`] runs sessions against the clock; [`interval`] and [`evidence`] take down what the
+//! [`random_read`]; [`open`] is what a case needs of a database; [`drive`] runs sessions against the clock; [`interval`] and [`evidence`] take down what the
 //! database itself saw.
 
 pub mod commit;
@@ -9,6 +9,7 @@ pub mod drive;
 pub mod evidence;
 pub mod growth;
 pub mod interval;
+pub mod open;
 pub mod order_entry;
 pub mod places;
 pub mod random_read;

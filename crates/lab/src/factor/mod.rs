@@ -5,6 +5,7 @@
 
 mod limit;
 mod near;
+mod parameter;
 mod setup;
 mod storage;
 mod vary;
@@ -51,6 +52,8 @@ pub enum Factor {
     Api,
     /// Concurrent sessions.
     Sessions,
+    /// A parameter of the database, by the name that it has there.
+    Parameter(&'static str),
 }
 
 /// Files that can be placed by themselves. SYSTEM lies with `data`.
@@ -146,7 +149,7 @@ impl fmt::Display for Cost {
 }
 
 impl Factor {
-    /// All of them, the costliest first: the order in which a configuration's name and plan tell them.
+    /// All of them but the parameters of databases, the costliest first: the order in which a configuration's name and plan tell them.
     pub const ALL: [Self; 22] = [
         Self::Target,
         Self::Fs,
@@ -172,6 +175,11 @@ impl Factor {
         Self::Sessions,
     ];
 
+    /// Its place in that order; parameters come last.
+    pub fn rank(self) -> usize {
+        Self::ALL.iter().position(|factor| *factor == self).unwrap_or(Self::ALL.len())
+    }
+
     /// What a change of it costs.
     pub const fn cost(self) -> Cost {
         match self {
@@ -186,14 +194,15 @@ impl Factor {
             | Self::Writers
             | Self::Io
             | Self::Api
-            | Self::Sessions => Cost::Easy,
+            | Self::Sessions
+            | Self::Parameter(_) => Cost::Easy,
         }
     }
 
     /// What its levels are, for people who type them.
     pub const fn grammar(self) -> &'static str {
         match self {
-            Self::Target => "engine or files",
+            Self::Target => "engine, postgres, mariadb or files",
             Self::Fs => {
                 "here (the directory as it is), ext2, ext3, ext4, xfs, btrfs or another file system that mkfs knows, with its \
                  mount options behind a colon (ext4:data=writeback+noatime), or raw (no file system)"
@@ -221,8 +230,9 @@ impl Factor {
             Self::Cache => "auto, or a size such as 64m",
             Self::Writers => "a number of database writers, 1 to 36",
             Self::Io => "none (or cached), asynch, directio, setall, concurrent",
-            Self::Api => "io_uring, libaio",
+            Self::Api => "io_uring, libaio; with --target postgres io_uring, threads (its worker processes)",
             Self::Sessions => "a number of sessions such as 10",
+            Self::Parameter(_) => "values of that parameter of the database, or default",
         }
     }
 
@@ -251,6 +261,7 @@ impl Factor {
             Self::Io => "I/O mode (filesystemio_options)",
             Self::Api => "API of asynchronous calls",
             Self::Sessions => "concurrent sessions",
+            Self::Parameter(_) => "parameter of the database",
         }
     }
 }
@@ -259,6 +270,7 @@ impl fmt::Display for Factor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self {
             Self::Place(class) => return f.pad(&format!("place.{class}")),
+            Self::Parameter(name) => return f.pad(&format!("{}{name}", parameter::PREFIX)),
             Self::Queue(setting) => setting.name(),
             Self::Target => "target",
             Self::Fs => "fs",
@@ -285,13 +297,17 @@ impl FromStr for Factor {
     /// A sentence with the nearest name and the list.
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = text.trim();
+        if let Some(name) = wanted.strip_prefix(parameter::PREFIX) {
+            return parameter::named(name);
+        }
         let names: Vec<String> = Self::ALL.iter().map(ToString::to_string).collect();
         match names.iter().position(|name| name == wanted) {
             Some(index) => Ok(Self::ALL[index]),
             None => Err(format!(
-                "{wanted:?} is not a factor{}. Factors: {}",
+                "{wanted:?} is not a factor{}. Factors: {}, and {}NAME for a parameter of the database",
                 near::did_you_mean(wanted, &names),
-                names.join(", ")
+                names.join(", "),
+                parameter::PREFIX
             )),
         }
     }

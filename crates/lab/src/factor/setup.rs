@@ -43,6 +43,8 @@ pub struct Setup {
     pub api: Api,
     /// Concurrent sessions.
     pub sessions: u32,
+    /// Parameters of the database, by name; what is not in here is as the database has it.
+    pub parameters: BTreeMap<&'static str, String>,
 }
 
 impl Default for Setup {
@@ -63,6 +65,7 @@ impl Default for Setup {
             mode: IoMode::Setall,
             api: Api::IoUring,
             sessions: 10,
+            parameters: BTreeMap::new(),
         }
     }
 }
@@ -124,6 +127,7 @@ impl Setup {
             Factor::Io => self.mode.to_string(),
             Factor::Api => self.configuration().api.to_string(),
             Factor::Sessions => self.sessions.to_string(),
+            Factor::Parameter(name) => or(self.parameters.get(name).cloned(), "default"),
         }
     }
 
@@ -197,18 +201,20 @@ impl Setup {
                     .map(|n| n as u32);
             }
             Factor::Io => self.mode = typed.parse()?,
-            Factor::Api => {
-                self.api = typed.parse()?;
-                if self.api == Api::Threads {
-                    return Err("api names the API of the asynchronous modes: io_uring, libaio. The blocking modes need none."
-                        .into());
-                }
-            }
+            Factor::Api => self.api = typed.parse()?,
             Factor::Sessions => {
                 self.sessions = number(typed, 1..=10_000)
                     .ok_or_else(|| format!("{typed:?} is no number of sessions; type 1 to 10000"))?
                     as u32;
             }
+            Factor::Parameter(name) => match unless("default") {
+                Some(value) => {
+                    self.parameters.insert(name, value);
+                }
+                None => {
+                    self.parameters.remove(name);
+                }
+            },
         }
         Ok(())
     }
@@ -225,6 +231,7 @@ impl Setup {
                 Factor::Scheduler if level != "none" => words.push(level),
                 Factor::Places => words.push(format!("on {level}")),
                 Factor::Place(class) => words.push(format!("{class} on {level}")),
+                Factor::Parameter(name) => words.push(format!("{name} {level}")),
                 _ => words.push(format!("{factor} {level}")),
             }
         }
@@ -248,6 +255,16 @@ impl Setup {
                 self.fs,
                 self.level(Factor::Mount)
             ));
+        }
+        // PostgreSQL's worker processes are to it what threads are to us.
+        if self.mode.asynchronous() && self.api == Api::Threads && self.target != TargetKind::Postgres {
+            return Err("api names the API of the asynchronous modes: io_uring, libaio. The blocking modes need none.".into());
+        }
+        if self.target == TargetKind::Files && !self.parameters.is_empty() {
+            return Err(
+                "plain files have no parameters of a database; leave set.… out, or type --target engine"
+                    .into(),
+            );
         }
         if self.target == TargetKind::Files {
             let together = self.level(Factor::Places) != "several";
@@ -319,6 +336,9 @@ mod tests {
         let redo = Factor::Place(FileClass::Redo);
         for (factor, typed, level) in [
             (Factor::Target, "files", "files"),
+            (Factor::Target, "mariadb", "mariadb"),
+            (Factor::Parameter("fsync"), "on", "on"),
+            (Factor::Parameter("fsync"), "default", "default"),
             (Factor::Fs, "ext3:data=journal", "ext3:data=journal"),
             (Factor::Mount, "noatime+discard", "noatime+discard"),
             (Factor::Mount, "defaults", "defaults"),
@@ -350,7 +370,6 @@ mod tests {
     fn what_is_no_level_is_refused_with_what_to_type() {
         for (factor, typed, words) in [
             (Factor::Io, "turbo", "setall"),
-            (Factor::Api, "threads", "libaio"),
             (Factor::Sessions, "0", "1 to"),
             (Factor::Sessions, "many", "1 to"),
             (Factor::Writers, "99", "1 to 36"),
@@ -393,5 +412,8 @@ mod tests {
         setup.set(Factor::Target, "files").unwrap();
         setup.set(Factor::Place(FileClass::Undo), "/ssd").unwrap();
         assert!(setup.check().unwrap_err().contains("undo"));
+        let workers = Setup { api: Api::Threads, ..Setup::default() };
+        assert!(workers.check().unwrap_err().contains("libaio"));
+        assert_eq!(Setup { target: TargetKind::Postgres, ..workers }.check(), Ok(()));
     }
 }

@@ -67,7 +67,10 @@ impl Vary {
         let mut distinct: Vec<Setup> = Vec::new();
         for setup in setups {
             setup.check()?;
-            let same = |other: &Setup| Factor::ALL.iter().all(|&f| other.level(f) == setup.level(f));
+            let same = |other: &Setup| {
+                other.parameters == setup.parameters
+                    && Factor::ALL.iter().all(|&f| other.level(f) == setup.level(f))
+            };
             if !distinct.iter().any(same) {
                 distinct.push(setup);
             }

@@ -22,14 +22,16 @@ pub enum ServerError {
         looked: Vec<PathBuf>,
     },
     /// What was asked for is beyond this server.
-    #[error("{kind} {version} cannot do that: {why}")]
+    #[error("{kind} {version} cannot do that: {why}; type {instead}")]
     Unable {
         /// Which one.
         kind: Kind,
         /// Its version.
         version: String,
-        /// What is missing, and what to type instead.
+        /// What is missing.
         why: String,
+        /// What to type to `redoubt run` instead.
+        instead: &'static str,
     },
     /// It did not start.
     #[error("{kind} did not start: {why}; its last words: {said}")]

@@ -13,6 +13,25 @@ pub struct Programs {
     pub install: PathBuf,
 }
 
+/// Folders of programs that the user named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// PostgreSQL's; none: found.
+    pub postgres: Option<PathBuf>,
+    /// MariaDB's; none: found.
+    pub mariadb: Option<PathBuf>,
+}
+
+impl Named {
+    /// That of `kind`.
+    pub fn of(&self, kind: Kind) -> Option<&Path> {
+        match kind {
+            Kind::Postgres => self.postgres.as_deref(),
+            Kind::Mariadb => self.mariadb.as_deref(),
+        }
+    }
+}
+
 /// Looks in `given`, else along `PATH`, else in the usual folders, the newest version first.
 ///
 /// # Errors

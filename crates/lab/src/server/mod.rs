@@ -8,10 +8,15 @@
 pub mod cases;
 pub mod connection;
 pub mod counters;
+pub mod durability;
 mod error;
+mod files;
 pub mod find;
 pub mod mariadb;
+pub mod open;
+pub mod possible;
 pub mod postgres;
+pub mod proof;
 pub(crate) mod run;
 pub mod sampler;
 
@@ -19,10 +24,12 @@ pub use connection::{Connection, Parameter};
 pub use error::ServerError;
 
 use crate::LabError;
+use engine::Placement;
+use files::{Files, Layout};
 use find::Programs;
 use host::journal::Journal;
-use host::server::{Ending, ServerFolder, User};
-use io::{Access, Api, File, IoMode};
+use host::server::{Ending, User};
+use io::{Api, IoMode};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -119,6 +126,8 @@ pub struct Settings {
     pub mode: IoMode,
     /// By which interface, where the mode is asynchronous.
     pub api: Api,
+    /// Its block, chosen when its files are made; none: as it comes.
+    pub block: Option<Bytes>,
     /// Connections that it must take, ours for looking at it included.
     pub connections: u32,
     /// Parameters of its own, by name; they come last and win.
@@ -130,33 +139,37 @@ pub struct Server {
     kind: Kind,
     programs: Programs,
     version: String,
-    folder: ServerFolder,
+    files: Files,
     process: Option<Child>,
     settings: Settings,
+    /// It has everything that it gets when it first runs.
+    furnished: bool,
 }
 
 impl Server {
-    /// Makes its first files in `parent`, a directory of ours; it does not run yet. `given`: folder of its programs.
+    /// Makes its first files in `parent`, a directory of ours, and in the places that classes of files have elsewhere; it does not
+    /// run yet. `given`: folder of its programs.
     ///
     /// # Errors
     /// It is not installed, cannot do what `settings` say, or cannot make its files; [`LabError::Cancelled`].
     pub fn create(
         kind: Kind,
         given: Option<&Path>,
-        parent: &Path,
+        (parent, placement): (&Path, &Placement),
         settings: &Settings,
         journal: &mut Journal,
         cancel: &AtomicBool,
     ) -> Result<Self, LabError> {
         let programs = find::programs(kind, given)?;
         let version = version(kind, &programs)?;
-        arguments(kind, &version, settings, Path::new("/"))?;
+        arguments(kind, &version, settings, &Layout::in_folder(Path::new("/")))?;
         let user = User::unprivileged(match kind {
             Kind::Postgres => &["postgres"],
             Kind::Mariadb => &["mysql"],
         })?;
-        let folder = ServerFolder::create(parent, kind.name(), user, journal)?;
-        let this = Self { kind, programs, version, folder, process: None, settings: settings.clone() };
+        let files = Files::create(kind, parent, placement, user, journal)?;
+        let (process, settings, furnished) = (None, settings.clone(), false);
+        let this = Self { kind, programs, version, files, process, settings, furnished };
         let socket = this.connector().socket();
         if socket.as_os_str().len() > SOCKET_PATH_MAX {
             return Err(LabError::Target(format!(
@@ -191,28 +204,28 @@ impl Server {
 
     /// The parameters that it is started with, for the plan.
     pub fn command_line(&self) -> Vec<String> {
-        arguments(self.kind, &self.version, &self.settings, self.folder.path()).unwrap_or_default()
+        arguments(self.kind, &self.version, &self.settings, &self.files.layout()).unwrap_or_default()
     }
 
-    /// The folder of its files.
+    /// Its data directory.
     pub fn data(&self) -> PathBuf {
-        self.folder.path().join(DATA)
+        self.files.layout().data
     }
 
     /// Makes the first files.
     fn install(&self, cancel: &AtomicBool) -> Result<(), LabError> {
-        let data = self.data().to_string_lossy().into_owned();
+        let layout = self.files.layout();
         let arguments = match self.kind {
-            Kind::Postgres => postgres::install_arguments(&data),
-            Kind::Mariadb => mariadb::install_arguments(&data, &self.programs),
+            Kind::Postgres => postgres::install_arguments(&layout),
+            Kind::Mariadb => mariadb::install_arguments(&layout, &self.settings, &self.programs),
         };
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let mut child = self.folder.start(&self.programs.install, &arguments, "install.log")?;
+        let mut child = self.files.main().start(&self.programs.install, &arguments, "install.log")?;
         let status = wait(&mut child, cancel, &mut || false)?;
         if status == Some(true) {
             return Ok(());
         }
-        let log = last_words(&self.folder.path().join("install.log"));
+        let log = last_words(&self.files.main().path().join("install.log"));
         Err(ServerError::NotStarted { kind: self.kind, why: error::start_failure(&log), said: log }.into())
     }
 
@@ -221,14 +234,14 @@ impl Server {
     /// # Errors
     /// [`ServerError::NotStarted`] with its last words; [`LabError::Cancelled`].
     pub fn start(&mut self, cancel: &AtomicBool) -> Result<(), LabError> {
-        let arguments = arguments(self.kind, &self.version, &self.settings, self.folder.path())?;
+        let arguments = arguments(self.kind, &self.version, &self.settings, &self.files.layout())?;
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let mut child = self.folder.start(&self.programs.server, &arguments, LOG)?;
+        let mut child = self.files.main().start(&self.programs.server, &arguments, LOG)?;
         let waited = wait(&mut child, cancel, &mut || self.connector().connect("start").is_ok());
         let ended = match waited {
             Ok(None) => {
                 self.process = Some(child);
-                return Ok(());
+                return self.furnish();
             }
             Ok(Some(_)) => None,
             Err(LabError::Cancelled) => Some(LabError::Cancelled),
@@ -239,6 +252,16 @@ impl Server {
         let said = self.last_words();
         let why = error::start_failure(&said);
         Err(ended.unwrap_or_else(|| ServerError::NotStarted { kind: self.kind, why, said }.into()))
+    }
+
+    /// What can only be made while it runs: tablespaces in their places.
+    fn furnish(&mut self) -> Result<(), LabError> {
+        if self.kind == Kind::Postgres && !self.furnished {
+            let mut session = self.connect("furnish")?;
+            postgres::tablespaces(&self.files.layout()).iter().try_for_each(|sql| session.execute(sql))?;
+        }
+        self.furnished = true;
+        Ok(())
     }
 
     /// Stops it in order; everything is on disk then. Nothing when it does not run.
@@ -254,7 +277,7 @@ impl Server {
             Kind::Postgres => Ending::Interrupt,
             Kind::Mariadb => Ending::Terminate,
         };
-        self.folder.ask_to_end(&child, by)?;
+        self.files.main().ask_to_end(&child, by)?;
         let never = AtomicBool::new(false);
         match wait(&mut child, &never, &mut || false) {
             // One that was killed a moment ago may not have been seen to be gone.
@@ -285,14 +308,30 @@ impl Server {
     /// As [`Server::restart`].
     pub fn empty_caches(&mut self, cancel: &AtomicBool) -> Result<(), LabError> {
         self.stop()?;
-        let plain = Access { read: true, write: false, direct: false, dsync: false };
-        for path in files_below(&self.data()) {
-            // Symlinks and files that vanish are none of ours.
-            if let Ok(file) = File::open(&path, plain) {
-                file.drop_cache()?;
-            }
-        }
+        self.files.drop_from_page_cache()?;
         self.start(cancel)
+    }
+
+    /// Ends it and removes its files, wherever they lie.
+    ///
+    /// # Errors
+    /// What could not be undone; it stays in the journal.
+    pub fn remove(mut self, journal: &mut Journal) -> Result<(), LabError> {
+        self.kill();
+        let steps: Vec<_> = self.files.folders().map(|folder| folder.step()).collect();
+        // Of all folders, whatever becomes of the first.
+        let undone: Vec<_> = steps.into_iter().map(|step| journal.undo(step)).collect();
+        undone.into_iter().try_for_each(|result| result.map(|_| ()))?;
+        Ok(())
+    }
+
+    /// Ends it at once, as after an error: its files go with it.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.process.take() {
+            // Its children end by themselves or by the journal's undo.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 
     /// A session, named `application` where the server shows such names.
@@ -305,7 +344,7 @@ impl Server {
 
     /// What opens sessions, also after it was stopped and started again.
     pub fn connector(&self) -> Connector {
-        Connector { kind: self.kind, folder: self.folder.path().to_owned() }
+        Connector { kind: self.kind, folder: self.files.main().path().to_owned() }
     }
 
     /// The same error, with the server's last words where it is gone.
@@ -323,7 +362,7 @@ impl Server {
     }
 
     fn last_words(&self) -> String {
-        last_words(&self.folder.path().join(LOG))
+        last_words(&self.files.main().path().join(LOG))
     }
 }
 
@@ -362,11 +401,7 @@ impl Connector {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(mut child) = self.process.take() {
-            // Its files go with it: there is nothing to put in order. Its children end by themselves or by the journal's undo.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.kill();
     }
 }
 
@@ -374,11 +409,11 @@ fn arguments(
     kind: Kind,
     version: &str,
     settings: &Settings,
-    folder: &Path,
+    layout: &Layout,
 ) -> Result<Vec<String>, ServerError> {
     match kind {
-        Kind::Postgres => postgres::arguments(version, settings, folder),
-        Kind::Mariadb => mariadb::arguments(version, settings, folder),
+        Kind::Postgres => postgres::arguments(version, settings, layout),
+        Kind::Mariadb => mariadb::arguments(version, settings, layout),
     }
 }
 
@@ -445,19 +480,6 @@ fn last_words(log: &Path) -> String {
         Some((at, _)) => format!("…{}", &end[at..]),
         None => end,
     }
-}
-
-/// Regular files, directories gone through; links are not followed.
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => files.extend(files_below(&entry.path())),
-            Ok(kind) if kind.is_file() => files.push(entry.path()),
-            _ => {}
-        }
-    }
-    files
 }
 
 #[cfg(test)]

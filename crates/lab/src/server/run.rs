@@ -5,24 +5,24 @@
 //! removes it. The words of workloads, classes and metrics are those of the embedded database, so that reports stand side by side.
 
 use super::cases::{commit, growth, order_entry, random_read, scan};
+use super::durability::promise;
+use super::possible::SPARE_CONNECTIONS;
 use super::sampler::Sampler;
-use super::{Connector, Kind, Server, Settings, counters};
+use super::{Kind, Server, Settings};
 use crate::bench::Bench;
 use crate::control::Control;
-use crate::database::drive::{self, Pace, Shown};
+use crate::database::drive::{self, Pace, Performance};
+use crate::database::random_read::Shape;
 use crate::database::{self, scan::Way};
 use crate::evidence::{Delta, check_row, interval_row, machine_checks, trial_row};
 use crate::run::{Case, Options, Plan, SCANS_MIN, SETTLE, SLICE};
 use crate::workload::Trial;
 use crate::{LabError, compare};
-use host::counters::Snapshot;
+use engine::Placement;
 use record::json::json;
-use record::{ConfigurationRow, FactRow, PhaseRow, StatisticRow, VisitRow};
+use record::{ConfigurationRow, FactRow, PhaseRow, VisitRow};
 use std::path::Path;
 use units::{Nanos, clock};
-
-/// Connections beside those of the sessions: for preparing, looking, and a user who looks in.
-const SPARE_CONNECTIONS: u32 = 16;
 
 /// Runs the case on a new server of `kind`; `programs`: where it is, when the user says so.
 ///
@@ -42,35 +42,23 @@ pub(crate) fn measure(
         redo: units::Bytes(plan.sizes.redo.0 * u64::from(plan.sizes.redo_groups)),
         mode: options.configuration.mode,
         api: options.configuration.api,
+        block: None,
         connections: options.sessions + SPARE_CONNECTIONS,
         parameters: options.parameters.clone(),
     };
     let workspace = bench.workspace();
     let journal = bench.journal();
-    let mut server = Server::create(kind, programs, workspace.path(), &settings, journal, control.cancel)?;
+    let at = (workspace.path(), &Placement::default());
+    let mut server = Server::create(kind, programs, at, &settings, journal, control.cancel)?;
     server.start(control.cancel)?;
     control.progress.say(&format!(
         "{kind} {}, a private server on a socket of its own; durable: {}.",
         server.version(),
-        durability(kind)
+        promise(kind, &settings.parameters)
     ));
     let result = Stay { options, plan, server: &mut server }.visit(bench, control);
     // After an error nothing is put in order: its files go anyway.
     if result.is_ok() { server.stop() } else { result }
-}
-
-/// What a commit promises, for the plan: runs with different promises are not ranked.
-fn durability(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Postgres => "fsync=on, synchronous_commit=on, full_page_writes=on, wal_sync_method=fdatasync",
-        Kind::Mariadb => "innodb_flush_log_at_trx_commit=1, innodb_doublewrite=1, no binary log",
-    }
-}
-
-/// The server's and the machine's counters at one moment.
-struct Moment {
-    machine: Snapshot,
-    counted: counters::Counted,
 }
 
 struct Stay<'a> {
@@ -116,7 +104,7 @@ impl Stay<'_> {
             "sessions": options.sessions, "seconds": options.seconds, "scale": options.scale, "data_bytes": plan.data.0,
             "cache_bytes": plan.sizes.cache.0, "redo_bytes": plan.sizes.redo.0, "redo_groups": plan.sizes.redo_groups,
             "rate": options.rate, "think": format!("{:?}", options.think).to_lowercase(), "parameters": options.parameters,
-            "durability": durability(kind), "command_line": self.server.command_line(),
+            "durability": promise(kind, &options.parameters), "command_line": self.server.command_line(),
         }))?;
         let fact = |name: &str, value: String| FactRow {
             layer: "target".into(),
@@ -128,7 +116,9 @@ impl Stay<'_> {
         };
         let said = self.server.connect("facts")?.rows("select version()")?;
         let said = said.into_iter().flatten().flatten().next().unwrap_or_default();
-        bench.writer.facts(&[fact("version", said), fact("durability", durability(kind).into())])?;
+        bench
+            .writer
+            .facts(&[fact("version", said), fact("durability", promise(kind, &options.parameters))])?;
         Ok(bench.writer.configuration(&ConfigurationRow {
             name: format!("{kind} {}, {}", self.server.version(), options.configuration.name()),
             is_baseline: true,
@@ -194,37 +184,29 @@ impl Stay<'_> {
             cancel: control.cancel,
             watch: &watch,
         };
-        let connector: Connector = self.server.connector();
-        let mut admin = connector.connect("counters")?;
-        let mut edges: Vec<Moment> = Vec::new();
-        let mut look = |_: &[host::counters::Thread]| {
-            let counted = counters::read(connector.kind(), &mut *admin).unwrap_or_default();
-            edges.push(Moment { machine: host::counters::snapshot(&watch), counted });
-        };
-        let shown = match (case, prepared) {
+        let performance = match (case, prepared) {
             (Case::OrderEntry, _) => order_entry::run(
                 self.server,
                 self.plan.order_entry,
                 options.sessions,
                 options.think,
+                true,
                 terms,
-                &mut look,
             ),
             (Case::RandomRead, Prepared::Rows(rows)) => {
-                random_read::run(self.server, *rows, options.sessions, terms, &mut look)
+                let shape = Shape { sessions: options.sessions, batch: 1, span: 0..*rows };
+                random_read::run(self.server, *rows, &shape, terms)
             }
-            _ => commit::run(self.server, options.sessions, terms, &mut look),
+            _ => commit::run(self.server, options.sessions, terms),
         }?;
-        let [before, after] = &edges[..] else { return Err(LabError::Cancelled) };
-        self.store_shown(case, visit, &shown, (before, after), bench)
+        self.store_performance(case, visit, &performance, bench)
     }
 
-    fn store_shown(
+    fn store_performance(
         &self,
         case: Case,
         visit: i64,
-        shown: &Shown,
-        (before, after): (&Moment, &Moment),
+        performance: &Performance,
         bench: &mut Bench,
     ) -> Result<(), LabError> {
         let (classes, metric): (&[&str], &str) = match case {
@@ -232,26 +214,20 @@ impl Stay<'_> {
             Case::RandomRead => (&database::random_read::CLASSES, "reads/s"),
             _ => (&database::commit::CLASSES, "commits/s"),
         };
-        let trial = &shown.trial;
+        let trial = &performance.trial;
         let rate = if metric == "tx/min" { trial.rate() * 60.0 } else { trial.rate() };
         let measured = Measured { name: case.name(), trial, rate, metric, sessions: self.options.sessions };
-        let phase = self.phase(visit, &measured, &Delta::between(&before.machine, &after.machine), bench)?;
+        let phase = self.phase(visit, &measured, &performance.interval.machine(), bench)?;
         let intervals: Vec<_> = trial.slices.iter().map(|slice| interval_row(case.name(), slice)).collect();
         bench.writer.intervals(phase, &intervals)?;
-        for (class, trial) in classes.iter().zip(&shown.classes) {
+        for (class, trial) in classes.iter().zip(&performance.classes) {
             bench.writer.histogram(phase, class, &trial.histogram.encode())?;
             if classes.len() > 1 {
                 let rows: Vec<_> = trial.slices.iter().map(|s| interval_row(class, s)).collect();
                 bench.writer.intervals(phase, &rows)?;
             }
         }
-        let grown = counters::since(&before.counted, &after.counted);
-        let rows: Vec<_> = grown
-            .into_iter()
-            .map(|(name, value)| StatisticRow { class: "system".into(), name, value })
-            .collect();
-        bench.writer.of_phase(phase, &rows)?;
-        Ok(())
+        performance.interval.store(phase, &mut bench.writer)
     }
 
     fn growth(&mut self, visit: i64, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
@@ -285,7 +261,7 @@ impl Stay<'_> {
     ) -> Result<(), LabError> {
         if way == Way::Cached {
             // The first one warms.
-            scan::run(self.server, way, rows, control.cancel)?;
+            self.pass(way, rows, control)?;
         }
         let (at, before) = (clock::now(), bench.snapshot());
         let until = at + Nanos::secs(self.options.seconds / scan::WAYS.len() as f64);
@@ -293,7 +269,7 @@ impl Stay<'_> {
         while scans.len() < SCANS_MIN || clock::now() < until {
             let pass = scans.len() + 1;
             bench.step(control, &format!("scan {way}, {pass}"));
-            let scanned = scan::run(self.server, way, rows, control.cancel)?;
+            let scanned = self.pass(way, rows, control)?;
             bench.writer.event(
                 "scan",
                 &json!({ "way": way.to_string(), "pass": pass, "seconds": scanned.elapsed.as_secs(),
@@ -311,6 +287,19 @@ impl Stay<'_> {
         let phase = self.phase(visit, &measured, &bench.since(&before), bench)?;
         bench.writer.histogram(phase, "scan", &trial.histogram.encode())?;
         Ok(())
+    }
+
+    /// One scan; cold where the way is.
+    fn pass(
+        &mut self,
+        way: Way,
+        rows: database::scan::Rows,
+        control: &Control<'_>,
+    ) -> Result<database::scan::Scanned, LabError> {
+        if way != Way::Cached {
+            self.server.empty_caches(control.cancel)?;
+        }
+        scan::scan(self.server, &mut *self.server.connect("scan")?, way, rows, control.cancel)
     }
 
     /// The row of what was measured, with the machine's side and its doubts.

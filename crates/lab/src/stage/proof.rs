@@ -19,7 +19,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    fn new(what: impl Into<String>, value: impl Into<String>) -> Self {
+    pub(crate) fn new(what: impl Into<String>, value: impl Into<String>) -> Self {
         Self { what: what.into(), value: value.into() }
     }
 

@@ -1,5 +1,6 @@
 //! A folder, a journal and a server in it.
 
+use engine::Placement;
 use host::journal::Journal;
 use host::workspace::Workspace;
 use io::{Api, IoMode};
@@ -18,6 +19,7 @@ pub fn settings(connections: u32) -> Settings {
         redo: Bytes::mib(64),
         mode: IoMode::None,
         api: Api::Threads,
+        block: None,
         connections,
         parameters: Vec::new(),
     }
@@ -43,7 +45,14 @@ impl Stand {
 
     pub fn try_server(&mut self, kind: Kind, settings: &Settings) -> Result<Server, lab::LabError> {
         let journal = self.journal.as_mut().expect("open");
-        let mut server = Server::create(kind, None, self.workspace.path(), settings, journal, &GO_ON)?;
+        let mut server = Server::create(
+            kind,
+            None,
+            (self.workspace.path(), &Placement::default()),
+            settings,
+            journal,
+            &GO_ON,
+        )?;
         server.start(&GO_ON)?;
         Ok(server)
     }

@@ -50,7 +50,8 @@ pub fn run() {
         };
         let titles: Vec<_> =
             case.workloads(case.target(TargetKind::Engine)).iter().map(|w| w.about().title).collect();
-        let varied: Vec<_> = case.vary(&[]).iter().map(ToString::to_string).collect();
+        let varied: Vec<_> =
+            case.vary(lab::compare::TargetKind::Engine, &[]).iter().map(ToString::to_string).collect();
         anstream::println!("{case}\n  {}", case.question());
         anstream::println!("  measures {}", titles.join("; "));
         anstream::println!(

@@ -7,11 +7,12 @@ use anyhow::{Context, Result, anyhow};
 use lab::compare::experiment::Experiment;
 use lab::compare::{Mix, Options, preview};
 use lab::factor::{Limit, Storage};
+use lab::server::find::Named;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
-use units::{Bytes, Seed};
+use units::Seed;
 
 pub fn run(options: Compare) -> Result<ExitCode> {
     let asked = asked(&options)?;
@@ -40,6 +41,10 @@ fn asked(options: &Compare) -> Result<Options> {
         case: options.case.or(written.case).unwrap_or_default(),
         directory: directory("compare", &directory_typed)?,
         target: file.or(options.target, "target")?.unwrap_or_default(),
+        programs: Named {
+            postgres: file.or(options.pg_bin.clone(), "pg_bin")?,
+            mariadb: file.or(options.mariadb_bin.clone(), "mariadb_bin")?,
+        },
         vary,
         baseline: file.or(options.baseline.clone(), "baseline")?,
         slow: match file.or(options.slow.clone(), "slow")? {
@@ -53,7 +58,7 @@ fn asked(options: &Compare) -> Result<Options> {
         minutes: file.or(options.minutes, "minutes")?,
         size: file.or(options.size, "size")?,
         sessions: file.or(options.sessions, "sessions")?.unwrap_or(10),
-        block: file.or(options.block, "block")?.unwrap_or(Bytes::kib(8)),
+        block: file.or(options.block, "block")?,
         mix: mix(&options.mix, &file)?,
         modes: options.modes.clone(),
         apis: options.api.clone(),

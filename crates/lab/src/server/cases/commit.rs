@@ -1,12 +1,12 @@
 //! Case `commit` on a server: each session inserts rows of about 1,000 bytes into a table of its own and commits each.
 
+use super::play;
 use crate::LabError;
 use crate::database::commit::{CLASSES, ROW_BYTES, TEXT_BYTES, TEXTS};
-use crate::database::drive::{self, Played, Player, Shown, Terms};
+use crate::database::drive::{Performance, Played, Player, Terms};
 use crate::database::inconsistent;
 use crate::server::connection::StatementId;
 use crate::server::{Connection, Kind, Parameter, Server};
-use host::counters::Thread;
 use units::Rng;
 
 struct Inserter {
@@ -38,12 +38,7 @@ fn insert(kind: Kind, table: &str) -> String {
 ///
 /// # Errors
 /// What the server says; rows that are missing or too many.
-pub fn run(
-    server: &Server,
-    count: u32,
-    terms: Terms<'_>,
-    look: &mut dyn FnMut(&[Thread]),
-) -> Result<Shown, LabError> {
+pub fn run(server: &Server, count: u32, terms: Terms<'_>) -> Result<Performance, LabError> {
     let mut admin = server.connect("commit")?;
     let letters: String = {
         let mut rng = Rng::new(terms.seed);
@@ -57,17 +52,17 @@ pub fn run(
         let insert = session.prepare(&insert(server.kind(), &format!("commit_{index}")))?;
         players.push(Box::new(Inserter { session, insert, next: 1, letters: letters.clone() }));
     }
-    let shown = drive::perform(players, CLASSES.len(), terms, look)?;
+    let performance = play(server, players, CLASSES.len(), terms)?;
     let mut counted = 0;
     for index in 0..count {
         counted += admin.number(&format!("select count(*) from commit_{index}"))? as u64;
         admin.execute(&format!("drop table commit_{index}"))?;
     }
-    if counted != shown.played[0] {
+    if counted != performance.played[0] {
         return Err(inconsistent(
             "commit",
-            format!("{} commits were acknowledged and {counted} rows are there", shown.played[0]),
+            format!("{} commits were acknowledged and {counted} rows are there", performance.played[0]),
         ));
     }
-    Ok(shown)
+    Ok(performance)
 }

@@ -7,7 +7,43 @@ pub mod random_read;
 pub mod scan;
 
 use super::mariadb::DATABASE;
-use super::{Connection, DATA, Kind, Server, ServerError};
+use super::{Connection, Kind, Server, ServerError, proof};
+use crate::LabError;
+use crate::database::drive::{self, Performance, Player, Terms};
+use crate::database::interval::Moment;
+
+/// Plays until the window is over; the server's counters are read at both of its edges, and the flags of its open files at the second.
+///
+/// # Errors
+/// The first error of a session; files that are not open as the mode means; [`LabError::Cancelled`].
+fn play(
+    server: &Server,
+    players: Vec<Box<dyn Player + '_>>,
+    classes: usize,
+    terms: Terms<'_>,
+) -> Result<Performance, LabError> {
+    let mut session = server.connect("counters")?;
+    let mut flags = None;
+    let mut edges = 0;
+    let mut performance = drive::play_counted(players, classes, terms, &mut |_| {
+        edges += 1;
+        let moment = Moment::of_server(server.kind(), &mut *session, terms.watch);
+        if edges == 2 {
+            flags = Some(proof::open_flags(server));
+        }
+        moment
+    })?;
+    performance.trial.flags = flags.transpose()?.unwrap_or_default();
+    Ok(performance)
+}
+
+/// Bytes of a block.
+pub fn page_bytes(server: &Server) -> u64 {
+    match server.kind() {
+        Kind::Postgres => 8 << 10,
+        Kind::Mariadb => server.settings().block.map_or(16 << 10, |block| block.0),
+    }
+}
 
 /// Bytes of a table on disk, without its indexes where the product keeps them apart.
 ///
@@ -19,7 +55,6 @@ pub fn table_bytes(server: &Server, session: &mut dyn Connection, table: &str) -
         Kind::Mariadb => {
             // Its own statistics lag behind; the file does not.
             let file = server.data().join(DATABASE).join(format!("{table}.ibd"));
-            debug_assert!(file.starts_with(server.data()) && server.data().ends_with(DATA));
             Ok(std::fs::metadata(file).map_or(0, |meta| meta.len()))
         }
     }
@@ -38,7 +73,7 @@ fn numbers(kind: Kind, count: u64) -> String {
 ///
 /// # Errors
 /// What the server says.
-fn create_source(
+pub(super) fn create_source(
     kind: Kind,
     session: &mut dyn Connection,
     table: &str,

@@ -3,13 +3,13 @@
 //! Derived from the TPC-C specification; not comparable to published TPC-C results, as it does not comply with all
 //! requirements of the TPC-C benchmark. Chance inside a transaction is the server's own; which one comes next is ours.
 
+use super::play;
 use crate::LabError;
-use crate::database::drive::{self, Played, Player, Shown, Terms};
+use crate::database::drive::{Performance, Played, Player, Terms};
 use crate::database::inconsistent;
 use crate::database::order_entry::{CLASSES, Scale, Think, draw};
 use crate::server::connection::StatementId;
 use crate::server::{Connection, Kind, Parameter, Server, ServerError};
-use host::counters::Thread;
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Nanos, Rng};
 
@@ -136,7 +136,7 @@ fn calls(kind: Kind, session: &mut dyn Connection) -> Result<[StatementId; 5], S
     Ok(calls)
 }
 
-/// Plays until the window is over, then audits the data.
+/// Plays until the window is over; `audited`: then audits the data.
 ///
 /// # Errors
 /// What the server says; data that is not consistent.
@@ -145,9 +145,9 @@ pub fn run(
     scale: Scale,
     count: u32,
     think: Think,
+    audited: bool,
     terms: Terms<'_>,
-    look: &mut dyn FnMut(&[Thread]),
-) -> Result<Shown, LabError> {
+) -> Result<Performance, LabError> {
     let mut players: Vec<Box<dyn Player>> = Vec::new();
     for index in 0..count {
         let mut session = server.connect(&format!("order-entry {index}"))?;
@@ -156,13 +156,20 @@ pub fn run(
         let numbers = [warehouse, scale.warehouses, scale.customers, scale.items];
         players.push(Box::new(Clerk { session, calls, numbers, think }));
     }
-    let shown = drive::perform(players, CLASSES.len(), terms, look)?;
-    let mut session = server.connect("audit")?;
+    let performance = play(server, players, CLASSES.len(), terms)?;
+    if audited {
+        audit(&mut *server.connect("audit")?)?;
+    }
+    Ok(performance)
+}
+
+/// What must hold when nobody works.
+fn audit(session: &mut dyn Connection) -> Result<(), LabError> {
     for (condition, query) in CONDITIONS {
         let broken = session.number(query)?;
         if broken > 0 {
             return Err(inconsistent("order-entry", format!("{condition}: not so in {broken} cases")));
         }
     }
-    Ok(shown)
+    Ok(())
 }

@@ -37,18 +37,11 @@ pub fn prepare(server: &Server, bytes: u64, cache: Bytes) -> Result<Rows, LabErr
     Ok(rows)
 }
 
-/// Scans once; cold where the way is.
+/// Scans once; caches are as they are.
 ///
 /// # Errors
 /// What the server says; a count that is not that of `rows`; [`LabError::Cancelled`].
-pub fn run(server: &mut Server, way: Way, rows: Rows, cancel: &AtomicBool) -> Result<Scanned, LabError> {
-    if way != Way::Cached {
-        server.empty_caches(cancel)?;
-    }
-    scan(server, &mut *server.connect("scan")?, way, rows, cancel)
-}
-
-fn scan(
+pub fn scan(
     server: &Server,
     session: &mut dyn Connection,
     way: Way,

@@ -3,8 +3,9 @@
 pub(super) mod sessions;
 
 use super::connection::{Connection, Parameter, StatementId};
+use super::files::Layout;
 use super::find::Programs;
-use super::{DATA, Kind, ServerError, Settings};
+use super::{Kind, ServerError, Settings};
 use io::{Api, IoMode};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error, OptsBuilder, Params, Statement, Value};
@@ -16,13 +17,14 @@ const USER: &str = "root";
 pub(crate) const DATABASE: &str = "redoubt";
 pub(super) const SOCKET: &str = "socket";
 
-pub(super) fn install_arguments(data: &str, programs: &Programs) -> Vec<String> {
+pub(super) fn install_arguments(layout: &Layout, settings: &Settings, programs: &Programs) -> Vec<String> {
     let mut arguments: Vec<String> = vec![
         "--no-defaults".into(),
         "--auth-root-authentication-method=normal".into(),
         "--skip-test-db".into(),
-        format!("--datadir={data}"),
+        format!("--datadir={}", layout.data.display()),
     ];
+    arguments.extend(lasting_arguments(layout, settings));
     // An unpacked archive has `bin` and `scripts` beside each other; packages spread over /usr, which it knows by itself.
     let base = programs.install.parent().and_then(Path::parent);
     if let Some(base) = base.filter(|_| programs.install.parent().is_some_and(|p| p.ends_with("scripts"))) {
@@ -31,20 +33,33 @@ pub(super) fn install_arguments(data: &str, programs: &Programs) -> Vec<String> 
     arguments
 }
 
+/// What its files are made with, and must be told again at each start.
+fn lasting_arguments(layout: &Layout, settings: &Settings) -> Vec<String> {
+    let mut arguments = Vec::new();
+    arguments
+        .extend(layout.redo.iter().map(|redo| format!("--innodb-log-group-home-dir={}", redo.display())));
+    if let Some(undo) = &layout.undo {
+        arguments.push(format!("--innodb-undo-directory={}", undo.display()));
+        arguments.push("--innodb-undo-tablespaces=3".into());
+    }
+    arguments.extend(settings.block.map(|block| format!("--innodb-page-size={}", block.0)));
+    arguments
+}
+
 /// The command line of `mariadbd`. Durability is written out, because comparisons rest on it.
 pub(super) fn arguments(
     version: &str,
     settings: &Settings,
-    folder: &Path,
+    layout: &Layout,
 ) -> Result<Vec<String>, ServerError> {
-    let path = |name: &str| folder.join(name).display().to_string();
+    let path = |name: &str| layout.main.join(name).display().to_string();
     let mut arguments: Vec<String> = vec![
         "--no-defaults".into(),
         "--skip-networking".into(),
-        format!("--datadir={}", path(DATA)),
+        format!("--datadir={}", layout.data.display()),
         format!("--socket={}", path(SOCKET)),
         format!("--pid-file={}", path("pid")),
-        format!("--tmpdir={}", folder.display()),
+        format!("--tmpdir={}", layout.temp.as_ref().unwrap_or(&layout.main).display()),
         format!("--max-connections={}", settings.connections),
         format!("--innodb-buffer-pool-size={}", settings.cache.0.max(8 << 20)),
         format!("--innodb-log-file-size={}", settings.redo.0.max(8 << 20)),
@@ -58,6 +73,7 @@ pub(super) fn arguments(
         "--performance-schema-instrument=wait/%=ON".into(),
         "--performance-schema-consumer-events-waits-current=ON".into(),
     ];
+    arguments.extend(lasting_arguments(layout, settings));
     arguments.extend(io_parameters(version, settings)?);
     arguments.extend(settings.parameters.iter().map(|(name, value)| format!("--{name}={value}")));
     Ok(arguments)
@@ -69,7 +85,8 @@ fn io_parameters(version: &str, settings: &Settings) -> Result<Vec<String>, Serv
         return Err(ServerError::Unable {
             kind: Kind::Mariadb,
             version: version.to_owned(),
-            why: "--io concurrent: its files have no lock that a mode could lift; type --io setall".into(),
+            why: "I/O mode concurrent: its files have no lock that a mode could lift".into(),
+            instead: "--io setall",
         });
     }
     let method = if settings.mode.direct() { "O_DIRECT" } else { "fsync" };
@@ -170,8 +187,9 @@ mod tests {
     fn modes_are_flush_methods_and_interfaces() {
         let check = |mode, api, words: &[&str]| {
             let (cache, redo) = (Bytes::mib(64), Bytes::mib(192));
-            let settings = Settings { cache, redo, mode, api, connections: 20, parameters: Vec::new() };
-            let text = match arguments("10.11.19", &settings, Path::new("/x")) {
+            let settings =
+                Settings { cache, redo, mode, api, block: None, connections: 20, parameters: Vec::new() };
+            let text = match arguments("10.11.19", &settings, &Layout::in_folder(Path::new("/x"))) {
                 Ok(all) => all.join(" "),
                 Err(error) => error.to_string(),
             };

@@ -3,7 +3,8 @@
 pub(super) mod sessions;
 
 use super::connection::{Connection, Parameter, StatementId};
-use super::{DATA, Kind, ServerError, Settings, major};
+use super::files::Layout;
+use super::{Kind, ServerError, Settings, major};
 use io::{Api, IoMode};
 use postgres::types::ToSql;
 use postgres::{Client, Config, NoTls, SimpleQueryMessage, Statement};
@@ -16,21 +17,38 @@ const DIRECT_SINCE: u32 = 16;
 /// First version with `io_method`.
 const ASYNC_SINCE: u32 = 18;
 
-pub(super) fn install_arguments(data: &str) -> Vec<String> {
+/// The tablespace of tables that lie elsewhere than the data directory, and that of temporary files.
+const TABLES: &str = "redoubt_data";
+const TEMP: &str = "redoubt_temp";
+
+pub(super) fn install_arguments(layout: &Layout) -> Vec<String> {
     // `trust` on a socket in a folder that is closed to everybody else; nothing listens on the network.
-    ["-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"].map(str::to_owned).into()
+    let fixed = ["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"].map(str::to_owned);
+    let mut arguments = vec!["-D".to_owned(), layout.data.display().to_string()];
+    arguments.extend(fixed);
+    arguments.extend(layout.redo.iter().map(|redo| format!("--waldir={}", redo.display())));
+    arguments
+}
+
+/// What makes the tablespaces, once it runs.
+pub(super) fn tablespaces(layout: &Layout) -> Vec<String> {
+    let create = |name: &str, path: &Path| {
+        format!("create tablespace {name} location '{}'", path.display().to_string().replace('\'', "''"))
+    };
+    let tables = layout.tables.iter().map(|path| create(TABLES, path));
+    tables.chain(layout.temp.iter().map(|path| create(TEMP, path))).collect()
 }
 
 /// The command line of `postgres`. Durability is written out, because comparisons rest on it.
 pub(super) fn arguments(
     version: &str,
     settings: &Settings,
-    folder: &Path,
+    layout: &Layout,
 ) -> Result<Vec<String>, ServerError> {
     let megabytes = |bytes: u64| format!("{}MB", (bytes >> 20).max(1));
     let mut all: Vec<(String, String)> = [
         ("listen_addresses", String::new()),
-        ("unix_socket_directories", folder.display().to_string()),
+        ("unix_socket_directories", layout.main.display().to_string()),
         ("port", "5432".into()),
         ("max_connections", settings.connections.to_string()),
         ("shared_buffers", megabytes(settings.cache.0)),
@@ -50,9 +68,12 @@ pub(super) fn arguments(
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    all.extend(layout.tables.iter().map(|_| pair("default_tablespace", TABLES)));
+    all.extend(layout.temp.iter().map(|_| pair("temp_tablespaces", TEMP)));
     all.extend(io_parameters(version, settings)?);
     all.extend(settings.parameters.iter().cloned());
-    let mut arguments = vec!["-D".to_owned(), folder.join(DATA).display().to_string()];
+    let mut arguments = vec!["-D".to_owned(), layout.data.display().to_string()];
     for (name, value) in all {
         arguments.extend(["-c".to_owned(), format!("{name}={value}")]);
     }
@@ -61,33 +82,39 @@ pub(super) fn arguments(
 
 /// The I/O modes in PostgreSQL's words.
 fn io_parameters(version: &str, settings: &Settings) -> Result<Vec<(String, String)>, ServerError> {
-    let unable = |why: &str| ServerError::Unable {
+    let unable = |why: &str, instead| ServerError::Unable {
         kind: Kind::Postgres,
         version: version.to_owned(),
-        why: format!("--io {}: {why}", settings.mode),
+        why: format!("I/O mode {}: {why}", settings.mode),
+        instead,
     };
     let (has_direct, has_async) = (major(version) >= DIRECT_SINCE, major(version) >= ASYNC_SINCE);
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     if settings.mode == IoMode::Concurrent {
-        return Err(unable("its files have no lock that a mode could lift; type --io setall"));
+        return Err(unable("its files have no lock that a mode could lift", "--io setall"));
     }
     let mut parameters = Vec::new();
     if settings.mode.direct() {
         if !has_direct {
-            return Err(unable("it has direct I/O from 16 on (debug_io_direct); type --io none"));
+            return Err(unable("it has direct I/O from 16 on (debug_io_direct)", "--io none"));
         }
         parameters.push(pair("debug_io_direct", "data,wal"));
     }
     match (settings.mode.asynchronous(), has_async) {
         (true, false) => {
-            return Err(unable("it reads asynchronously from 18 on (io_method); type --io none"));
+            return Err(unable("it reads asynchronously from 18 on (io_method)", "--io none"));
         }
         (true, true) => parameters.push(pair(
             "io_method",
             match settings.api {
                 Api::IoUring => "io_uring",
                 Api::Threads => "worker",
-                Api::Libaio => return Err(unable("it has no libaio; type --api io_uring or --api threads")),
+                Api::Libaio => {
+                    return Err(unable(
+                        "it has no libaio, but io_uring and worker processes (threads)",
+                        "--api threads",
+                    ));
+                }
             },
         )),
         (false, true) => parameters.push(pair("io_method", "sync")),
@@ -174,20 +201,14 @@ mod tests {
 
     fn settings(mode: IoMode, api: Api) -> Settings {
         let (cache, redo) = (Bytes::mib(64), Bytes::mib(192));
-        Settings {
-            cache,
-            redo,
-            mode,
-            api,
-            connections: 20,
-            parameters: vec![("work_mem".into(), "8MB".into())],
-        }
+        let parameters = vec![("work_mem".into(), "8MB".into())];
+        Settings { cache, redo, mode, api, block: None, connections: 20, parameters }
     }
 
     #[test]
     fn modes_are_what_the_version_can_do() {
         let words = |version, mode, api| {
-            arguments(version, &settings(mode, api), Path::new("/x"))
+            arguments(version, &settings(mode, api), &Layout::in_folder(Path::new("/x")))
                 .map(|all| all.join(" "))
                 .unwrap_or_else(|e| e.to_string())
         };
