@@ -15,12 +15,21 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Nanos, clock};
 
 /// The only processes that are ever ended: a shell that somebody left in the folder is not ours.
 const PROGRAMS: [&str; 5] = ["postgres", "initdb", "pg_ctl", "mariadbd", "mysqld"];
 /// A killed process takes this many looks, 50 ms apart, to be gone.
 const LOOKS: u32 = 100;
+
+/// Whether this process has made a server.
+static MADE: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process has made a server: its processes' work is ours then.
+pub(crate) fn any() -> bool {
+    MADE.load(Ordering::Relaxed)
+}
 
 /// Who runs a server: database servers refuse root, and should be nobody who owns anything else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +111,7 @@ impl ServerFolder {
             }
             reachable(&parent, user)?;
         }
+        MADE.store(true, Ordering::Relaxed);
         let path = parent.join(name);
         let step = journal.will(Undo::RemoveServer(path.clone()))?;
         let made = |act, e: std::io::Error| HostError::file(act, &path, &e);

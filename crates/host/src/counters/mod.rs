@@ -187,7 +187,7 @@ pub fn snapshot(watch: &Watch) -> Snapshot {
         flushes: flushes.filter(|f| !f.is_empty()).map(|f| f.iter().sum()),
         cpu: files::text("/proc/stat").and_then(|text| parse::cpu(&text)),
         own_io,
-        own_cpu_ticks: files::text("/proc/self/stat").and_then(|text| parse::own_cpu(&text)),
+        own_cpu_ticks: own_cpu(),
         load: files::text("/proc/loadavg").and_then(|text| parse::load(&text)),
         psi: psi(),
         dirty_kb,
@@ -237,6 +237,28 @@ fn throttled() -> Option<CgroupThrottled> {
     static FILE: OnceLock<Option<std::path::PathBuf>> = OnceLock::new();
     let file = FILE.get_or_init(|| cgroup::own_directory("cpu").map(|d| d.join("cpu.stat"))).as_ref()?;
     parse::cpu_stat(&files::text(file)?)
+}
+
+/// CPU time of this process and, once it has made a server, of all processes that come from it: what a server does is our own work.
+fn own_cpu() -> Option<u64> {
+    if !crate::server::any() {
+        return parse::own_cpu(&files::text("/proc/self/stat")?);
+    }
+    let of = |name: &String| {
+        let text = files::text(std::path::Path::new("/proc").join(name).join("stat"))?;
+        Some((name.parse().ok()?, parse::family_cpu(&text)?))
+    };
+    let all: BTreeMap<u32, (u32, u64)> = files::names("/proc").iter().filter_map(of).collect();
+    let ours = |pid: &u32| {
+        let mut pid = *pid;
+        // No chain is longer than there are processes.
+        (0..all.len()).any(|_| {
+            let found = pid == std::process::id();
+            pid = all.get(&pid).map_or(0, |(parent, _)| *parent);
+            found
+        })
+    };
+    Some(all.iter().filter(|(pid, _)| ours(pid)).map(|(_, (_, ticks))| ticks).sum())
 }
 
 #[cfg(test)]

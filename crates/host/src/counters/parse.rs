@@ -73,6 +73,14 @@ pub(super) fn own_cpu(text: &str) -> Option<u64> {
     Some(ticks()? + ticks()?)
 }
 
+/// Of a `/proc/N/stat`: number of the parent, and user and system time of the process and of its children that have ended, clock
+/// ticks.
+pub(super) fn family_cpu(text: &str) -> Option<(u32, u64)> {
+    let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+    let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some((fields.get(1)?.parse().ok()?, ticks))
+}
+
 /// `/proc/loadavg`.
 pub(super) fn load(text: &str) -> Option<[f64; 3]> {
     let mut words = text.split_ascii_whitespace().map_while(|w| w.parse::<f64>().ok());
@@ -179,6 +187,11 @@ mod tests {
         let text = "4711 (a ) b) S 1 4711 4711 0 -1 4194560 1 2 3 4 250 75 0 0 20 0 1 0 100 0 0";
         assert_eq!(own_cpu(text), Some(325));
         assert_eq!(own_cpu("4711 (cut"), None);
+        assert_eq!(
+            family_cpu("7 (postgres: x) S 4711 7 7 0 -1 0 1 2 3 4 250 75 5 6 20 0 1"),
+            Some((4711, 336))
+        );
+        assert_eq!(family_cpu("7 (cut) S 1"), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::stage::{Done, Stage, measuring};
 use std::process::{Child, Command, Stdio};
 use units::{Nanos, Rng, Seed, clock};
 
-fn start(stage: &Stage, arguments: &[&str]) -> Child {
+pub fn start(stage: &Stage, arguments: &[&str]) -> Child {
     // Not through `timeout`, so that the signal meets redoubt itself.
     let mut command = Command::new(env!("CARGO_BIN_EXE_redoubt"));
     command.args(arguments).env("REDOUBT_HOME", &stage.home).current_dir(&stage.directory);
@@ -13,7 +13,7 @@ fn start(stage: &Stage, arguments: &[&str]) -> Child {
     command.spawn().expect("start redoubt")
 }
 
-fn signal(child: &Child, name: &str) {
+pub fn signal(child: &Child, name: &str) {
     let status = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status();
     assert!(status.expect("kill is in package procps or a part of the shell").success());
 }
