@@ -134,8 +134,8 @@ fn modes_of_mariadb_are_flags_of_its_files() {
     let stage = passable();
     compared(
         &stage,
-        &["growth", "--target", "mariadb", "--vary", "io=none,directio"],
-        &["none", "directio", "growth"],
+        &["commit", "--target", "mariadb", "--vary", "io=none,directio"],
+        &["none", "directio", "commit"],
     );
     for (configuration, direct) in [("none", false), ("directio", true)] {
         let (flags, proofs) = shown(&stage, configuration);
@@ -147,27 +147,20 @@ fn modes_of_mariadb_are_flags_of_its_files() {
     }
 }
 
-/// Redo elsewhere, on a stage that is made anew for each visit: the server is gone before what it stands on is taken down.
+/// Redo elsewhere and file systems of ours, on a stage that is made anew for each visit: the server is gone before what it stands on
+/// is taken down.
 #[test]
 fn redo_of_a_server_is_placed() {
-    for target in ["postgres", "mariadb"] {
-        let stage = passable();
-        let place = stage.folder().join("fast");
-        fs::create_dir(&place).expect("a folder");
-        fs::set_permissions(&place, fs::Permissions::from_mode(0o711)).expect("permissions");
-        let place = place.to_str().expect("a plain path");
-        let vary = format!("place.redo=here,{place}");
-        let elsewhere = format!("redo on {place}");
-        compared(&stage, &["commit", "--target", target, "--vary", &vary], &["redo on here", &elsewhere]);
-        assert_eq!(fs::read_dir(place).expect("the place").count(), 0, "something of ours was left");
-    }
-}
-
-#[test]
-fn file_systems_are_made_under_a_server() {
     let stage = passable();
-    let arguments = ["filesystem", "--target", "postgres", "--vary", "fs=ext4,xfs"];
-    compared(&stage, &arguments, &["ext4", "xfs"]);
+    let place = stage.folder().join("fast");
+    fs::create_dir(&place).expect("a folder");
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o711)).expect("permissions");
+    let place = place.to_str().expect("a plain path");
+    let vary = format!("place.redo=here,{place}");
+    let elsewhere = format!("redo on {place}");
+    let arguments = ["commit", "--target", "postgres", "--vary", "fs=xfs", "--vary", &vary];
+    compared(&stage, &arguments, &["redo on here", &elsewhere]);
+    assert_eq!(fs::read_dir(place).expect("the place").count(), 0, "something of ours was left");
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
     assert!(!mounts.contains(stage.folder().to_str().expect("a plain path")), "{mounts}");
 }
