@@ -6,6 +6,7 @@
 //! Nothing here formats for people: sentences and tables are made from the record by crate `report`.
 #![forbid(unsafe_code)]
 
+pub mod advise;
 pub mod bench;
 pub mod calibrate;
 pub mod compare;

@@ -14,7 +14,7 @@ use crate::database::random_read::{self, Shape};
 use crate::database::{Database, Sizes, commit, growth, scan};
 use crate::evidence::{check_row, interval_row, trial_row};
 use crate::workload::Trial;
-use crate::{LabError, compare, server};
+use crate::{LabError, advise, compare, server};
 use engine::{AlterSystem, Instance, Session, Shutdown};
 use host::counters::{Thread, Watch};
 use record::json::{Value, json};
@@ -134,6 +134,8 @@ pub struct Options {
     pub think: Think,
     /// Parameters of the database, by name.
     pub parameters: Vec<(String, String)>,
+    /// Keep block references, for `redoubt advise flash`.
+    pub references: bool,
     /// Where chance comes from.
     pub seed: Seed,
     /// The command as typed.
@@ -146,6 +148,8 @@ pub struct Options {
 pub(crate) const SLICE: Nanos = Nanos::millis(250);
 /// Fewest scans of each way.
 pub(crate) const SCANS_MIN: usize = 3;
+/// Block references kept in memory, 8 bytes each.
+const REFERENCES_MAX: usize = 1 << 20;
 /// Before the window, not measured.
 pub(crate) const SETTLE: Nanos = Nanos::millis(500);
 /// Table of `random-read` at scale 1.
@@ -201,6 +205,13 @@ fn check(options: &Options) -> Result<(), LabError> {
     }
     if options.rate.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
         return refuse("--rate is transactions per second; type a number above 0".into());
+    }
+    if options.references && options.target != Target::Engine {
+        return refuse(
+            "--references come from the embedded database; leave --target out, or import a trace of the server's reads: \
+             redoubt advise flash --trace FILE"
+                .into(),
+        );
     }
     crate::workload::commit::check_sessions(options.sessions)
 }
@@ -314,7 +325,16 @@ impl Stay<'_> {
             start_ns: clock::now().0,
         })?;
         let mut observer = Observer::start(self.instance);
+        let references = self.instance.core.cache.references();
+        if self.options.references {
+            references.start(self.options.seed.part(9).0, REFERENCES_MAX);
+        }
         let result = self.play(prepared, visit, bench, control);
+        if let Some(kept) = references.stop() {
+            let source = format!("run {}", self.options.case);
+            let sizes = &self.plan.sizes;
+            bench.writer.references(&advise::references::row(source, sizes.block, sizes.cache, &kept))?;
+        }
         observer.store(visit, &mut bench.writer)?;
         drop(observer);
         match &result {

@@ -2,8 +2,8 @@
 
 use crate::rows::{
     BlockRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow, Ending, EstimateRow, EventRow,
-    Experiment, FactRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow, PlanRow, VisitEndRow, VisitOwned,
-    VisitRow, WorkloadRow,
+    Experiment, FactRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow, PlanRow, ReferenceRow, VisitEndRow,
+    VisitOwned, VisitRow, WorkloadRow,
 };
 use crate::table::{Table, select};
 use crate::{ChainLink, RecordError, chain, schema};
@@ -199,6 +199,14 @@ impl Reader {
     /// [`RecordError::Sqlite`].
     pub fn of_visit<T: VisitOwned>(&self, visit: i64) -> Result<Vec<T>> {
         self.rows("WHERE visit_id = ?1", [visit])
+    }
+
+    /// Samples of block references; empty where they were not asked for.
+    ///
+    /// # Errors
+    /// [`RecordError::Sqlite`].
+    pub fn references(&self) -> Result<Vec<ReferenceRow>> {
+        self.rows("", [])
     }
 
     /// All counters.

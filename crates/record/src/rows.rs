@@ -8,7 +8,7 @@ use crate::table::{Description, Table, table};
 use serde_json::Value;
 
 /// Every table, in the order in which the schema creates them: owners before what they own.
-pub(crate) const TABLES: [Description; 25] = [
+pub(crate) const TABLES: [Description; 26] = [
     Experiment::TABLE,
     Ending::TABLE,
     FactRow::TABLE,
@@ -34,12 +34,13 @@ pub(crate) const TABLES: [Description; 25] = [
     NativeWaitRow::TABLE,
     BufferStateRow::TABLE,
     RedoStateRow::TABLE,
+    ReferenceRow::TABLE,
 ];
 
 table! {
     /// What was asked, by whom it is answered, and where chance came from. One row.
     struct Experiment in "experiment" {
-        /// `calibrate`, `compare`, `run` or `doctor`.
+        /// `calibrate`, `compare`, `run`, `advise` or `doctor`.
         kind: String,
         /// The named case, where one was asked for.
         case: Option<String>,
@@ -539,6 +540,29 @@ table! {
         active_groups: u32,
         /// Bytes of all groups together.
         redo_bytes: u64,
+    }
+}
+
+table! {
+    /// What a flash cache below the buffer cache would see: reads, evictions and changes of sampled blocks, in order.
+    struct ReferenceRow in "reference_sample" {
+        /// Where it comes from: `run order-entry`, or the file of a trace.
+        source: String,
+        /// Bytes of a block.
+        block_bytes: u64,
+        /// Bytes of the buffer cache above; 0 where none is known.
+        cache_bytes: u64,
+        /// Which blocks were chosen.
+        seed: u64,
+        /// Share of blocks that were kept, above 0 to 1.
+        rate: f64,
+        /// Reads of all blocks, kept or not.
+        reads: u64,
+        /// References that were kept.
+        kept: u64,
+        /// They, as `stats::mrc::References` encodes them.
+        #[serde(with = "crate::export::hex")]
+        encoded: Vec<u8>,
     }
 }
 

@@ -6,8 +6,8 @@
 
 use crate::rows::{
     BlockRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow, Ending, EstimateRow, EventRow,
-    Experiment, FactRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow, PlanRow, VisitEndRow, VisitOwned,
-    VisitRow, WorkloadRow,
+    Experiment, FactRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow, PlanRow, ReferenceRow, VisitEndRow,
+    VisitOwned, VisitRow, WorkloadRow,
 };
 use crate::table::{Table, insert};
 use crate::{RecordError, chain, schema};
@@ -197,6 +197,14 @@ impl Writer {
     /// [`RecordError::Sqlite`], also when its configuration does not exist.
     pub fn estimate(&mut self, estimate: &EstimateRow) -> Result<()> {
         self.add(estimate).map(drop)
+    }
+
+    /// Keeps a sample of block references.
+    ///
+    /// # Errors
+    /// [`RecordError::Sqlite`].
+    pub fn references(&mut self, references: &ReferenceRow) -> Result<()> {
+        self.add(references).map(drop)
     }
 
     /// Keeps something that happened, with the time.

@@ -26,6 +26,8 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Look before measuring: health, honest fsync, scheduler, mount options, noise, limits.
     Doctor(Doctor),
+    /// Should I buy one? What a flash cache of each size would serve, and how much faster that would be.
+    Advise(Advise),
     /// Show finished runs again: terminal, HTML, JSON, CSV; two or more side by side.
     Report(Report),
     /// Ask a database of ours, or a finished run, in SQL: tables, v$ views, ALTER SYSTEM.
@@ -177,6 +179,9 @@ pub struct Run {
     /// A parameter of the database, NAME=VALUE; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub parameters: Vec<String>,
+    /// Keep the blocks that are read from storage, sampled, in the record: what `redoubt advise flash` needs.
+    #[arg(long)]
+    pub references: bool,
     /// Options of every run.
     #[command(flatten)]
     pub run: RunOptions,
@@ -239,6 +244,59 @@ pub struct Calibrate {
     /// Options of every run.
     #[command(flatten)]
     pub run: RunOptions,
+}
+
+/// Options of `advise`.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    redoubt run order-entry --references          keep the blocks that it reads\n  \
+    redoubt advise flash                          what would a flash cache serve of them?\n  \
+    redoubt advise flash --slow /hdd --fast /ssd  and how much faster would it be?\n  \
+    redoubt advise flash --fast 90us              the same before the purchase, by the data sheet\n  \
+    redoubt advise flash --trace reads.csv --cache 2g --slow 6ms --fast 90us\n\n\
+    A trace has one read in each line: `file block`, or an offset in bytes, or columns named in the first line: file, block,\n\
+    offset, size, op.")]
+pub struct Advise {
+    /// What is thought of: flash, a second-level cache on a fast device.
+    #[arg(value_name = "WHAT")]
+    pub what: Purchase,
+    /// A run with --references: a record's path, the beginning of its name, or `last` [default: the newest that has them].
+    #[arg(value_name = "RUN", conflicts_with = "trace")]
+    pub run: Option<String>,
+    /// Reads that reached storage, one in each line, in place of a run.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Sizes to look at, such as 4g,8g,16g [default: eight, by what was read].
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,…")]
+    pub sizes: Vec<Bytes>,
+    /// What is let in: scan_resistant or classic (db_flash_cache_policy).
+    #[arg(long, default_value = "scan_resistant")]
+    pub policy: stats::mrc::miniature::Policy,
+    /// Where the data files are: a directory, which is measured, or the time of a read [default: where the run was].
+    #[arg(long, value_name = "DIR|TIME")]
+    pub slow: Option<lab::advise::Place>,
+    /// Where the flash cache would be: a directory, or the time of a read, such as 90us [default: only hit ratios].
+    #[arg(long, value_name = "DIR|TIME")]
+    pub fast: Option<lab::advise::Place>,
+    /// Block of the database that a trace is of.
+    #[arg(long, default_value = "8k", requires = "trace")]
+    pub block: Bytes,
+    /// Buffer cache of the database that a trace is of [default: unknown].
+    #[arg(long, requires = "trace")]
+    pub cache: Option<Bytes>,
+    /// Sessions that read at once in a trace.
+    #[arg(long, default_value_t = 10, requires = "trace")]
+    pub sessions: u32,
+    /// Options of every run.
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// What may be bought.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Purchase {
+    /// A flash cache.
+    Flash,
 }
 
 /// Options that every measuring command has.

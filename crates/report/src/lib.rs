@@ -142,6 +142,9 @@ pub const COLUMNS: &[&str] = &[
     "users' sessions wait for",
     "variation",
     "over time",
+    "flash cache",
+    "reads served",
+    "as fast",
 ];
 
 /// The report for a terminal of `width` columns (80 is enough; below 60 is taken as 60), with ANSI colours when `color`.

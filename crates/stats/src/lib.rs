@@ -13,6 +13,7 @@ pub mod check;
 pub mod histogram;
 pub mod interval;
 pub mod mix;
+pub mod mrc;
 pub mod order;
 pub mod rank;
 pub mod sample;

@@ -17,6 +17,7 @@
 //! ```
 
 use super::Pool;
+use super::references::ReferenceLog;
 use crate::flash::FlashCache;
 use crate::page::{Lsn, PageId};
 use parking_lot::Mutex;
@@ -109,6 +110,7 @@ pub(super) struct Frames {
     images: bool,
     /// The second level, which has to hear of every block that changes.
     flash: Option<Arc<FlashCache>>,
+    pub references: ReferenceLog,
 }
 
 impl Frames {
@@ -127,6 +129,7 @@ impl Frames {
             pools_count: AtomicUsize::new(0),
             images,
             flash: None,
+            references: ReferenceLog::default(),
         }
     }
 
@@ -285,9 +288,10 @@ impl Frames {
         let dirty = &self.dirty[index as usize];
         if dirty.load(Ordering::Relaxed) == 0 {
             dirty.store(since.0 + 1, Ordering::Release);
+            let frame = self.at(index);
+            frame.clear(ALTERED);
+            self.references.changed(frame.id());
             if let Some(flash) = &self.flash {
-                let frame = self.at(index);
-                frame.clear(ALTERED);
                 flash.invalidate(frame.id());
             }
         }

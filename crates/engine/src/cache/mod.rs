@@ -2,7 +2,8 @@
 //!
 //! Start with [`BufferCache::read`] and [`BufferCache::write_latch`] (`read`), then `frames` (the map and the books), `latch` (what is
 //! latched and how a change marks it), `victim` (who is replaced), `prefetch` and `direct_read` (many at once), `database_writer`
-//! (how a page gets to disk), `writers` (who asks for that), `checkpoint`, `doublewrite` (torn pages), `headers` (`v$bh`).
+//! (how a page gets to disk), `writers` (who asks for that), `checkpoint`, `doublewrite` (torn pages), `headers` (`v$bh`),
+//! `references` (what a flash cache would see).
 //! What the cache needs of the rest of the instance is the trait [`Site`].
 
 mod checkpoint;
@@ -15,6 +16,7 @@ mod latch;
 mod prefetch;
 mod queues;
 mod read;
+mod references;
 mod site;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -26,6 +28,7 @@ pub use direct_read::DirectRead;
 pub use doublewrite::DoublewriteFile;
 pub use headers::{BufferHeader, BufferStates, BufferStatus};
 pub use latch::{PageRead, PageWrite};
+pub use references::ReferenceLog;
 pub use site::Site;
 pub(crate) use site::inline;
 pub use writers::database_writers;
@@ -270,6 +273,11 @@ impl BufferCache {
         if let Some(flash) = &self.flash {
             flash.set_use(object, usage);
         }
+    }
+
+    /// What a flash cache below would see, when it is asked for.
+    pub fn references(&self) -> &ReferenceLog {
+        &self.frames.references
     }
 
     /// Whether the page is cached now: for reports and for the choice between ways to read, no promise.

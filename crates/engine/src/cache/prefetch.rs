@@ -81,7 +81,13 @@ impl BufferCache {
     fn reserve(&self, site: &dyn Site, context: &Context, id: PageId) -> Reserved {
         match self.try_victim(site, context) {
             None => Reserved::NoFrame,
-            Some(victim) => self.publish(victim, id).map_or(Reserved::Cached, Reserved::Page),
+            Some(victim) => match self.publish(victim, id) {
+                None => Reserved::Cached,
+                Some(page) => {
+                    self.frames.references.read(id);
+                    Reserved::Page(page)
+                }
+            },
         }
     }
 

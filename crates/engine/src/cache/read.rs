@@ -187,6 +187,7 @@ impl BufferCache {
     ) -> Result<Option<PageWrite>> {
         let victim = self.take_victim(site, context, id)?;
         let Some(mut page) = self.publish(victim, id) else { return Ok(None) };
+        self.frames.references.read(id);
         match self.read_block(site, context, id, page.bytes_mut()) {
             Ok(()) => {}
             Err(error @ EngineError::CorruptBlock { .. }) if mendable => {

@@ -257,8 +257,10 @@ impl BufferCache {
         if self.frames.dirty_since(index).is_some() || frame.has(WRITING) || !frame.id().is_some() {
             return None;
         }
+        let altered = frame.has(ALTERED | DOOMED);
+        self.frames.references.offered(frame.id(), &guard.bytes, altered);
         if let Some(flash) = &self.flash {
-            flash.offer(site, context, frame.id(), &mut guard.bytes, frame.has(ALTERED | DOOMED));
+            flash.offer(site, context, frame.id(), &mut guard.bytes, altered);
         }
         self.frames.unpublish(index);
         Some(PageWrite::vacant(guard))

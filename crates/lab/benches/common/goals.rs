@@ -1,4 +1,5 @@
 //! Ratios against a peer with their spread, and the goals that they must meet: the last lines of a benchmark.
+#![allow(dead_code, reason = "each benchmark uses its part")]
 
 use std::process::ExitCode;
 

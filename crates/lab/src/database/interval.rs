@@ -142,6 +142,12 @@ impl Interval {
         Some(sum)
     }
 
+    /// What a statistic of `v$sysstat` grew by; 0 for one that did not, or is none.
+    pub fn grown(&self, name: &str) -> f64 {
+        let rows = self.statistic_rows();
+        rows.iter().find(|row| row.class == "system" && row.name == name).map_or(0.0, |row| row.value)
+    }
+
     /// Where users' sessions spent their time; nothing where the database does not count it.
     pub fn db_time(&self) -> DbTime {
         let Some((before, after)) = self.engines() else { return DbTime::default() };
@@ -161,17 +167,23 @@ impl Interval {
     /// When the record cannot be written.
     pub fn store(&self, phase: i64, writer: &mut Writer) -> Result<(), LabError> {
         if let Some((before, after)) = self.engines() {
-            let totals = after.totals.since(&before.totals);
-            let mut rows = wait_rows(true, &totals.foreground);
-            rows.extend(wait_rows(false, &totals.background));
-            writer.of_phase(phase, &rows)?;
+            writer.of_phase(phase, &self.wait_rows())?;
             writer.of_phase(phase, &file_rows(before, after))?;
         }
         writer.of_phase(phase, &self.statistic_rows())?;
         Ok(())
     }
 
-    fn statistic_rows(&self) -> Vec<StatisticRow> {
+    /// What sessions and processes waited for; nothing where the database does not count it.
+    pub(crate) fn wait_rows(&self) -> Vec<WaitEventRow> {
+        let Some((before, after)) = self.engines() else { return Vec::new() };
+        let totals = after.totals.since(&before.totals);
+        let mut rows = wait_rows(true, &totals.foreground);
+        rows.extend(wait_rows(false, &totals.background));
+        rows
+    }
+
+    pub(crate) fn statistic_rows(&self) -> Vec<StatisticRow> {
         let row = |class: &str, name: &str, value: f64| StatisticRow {
             class: class.to_owned(),
             name: name.to_owned(),

@@ -111,6 +111,7 @@ fn options(case: Case, configuration: &str, directory: &Path, folder: &Path) -> 
         rate: None,
         think: Think::None,
         parameters: Vec::new(),
+        references: false,
         seed: Seed::draw(),
         command: "redoubt run".into(),
         record_path: Some(folder.join("explains.redoubt")),

@@ -4,7 +4,7 @@ use crate::sample;
 use record::json::{Value, from_value, json};
 use record::{
     CheckRow, ConfigurationRow, CounterRow, CurvePointRow, EstimateRow, Experiment, FactRow, HistogramRow,
-    IntervalRow, PhaseRow, Reader, VisitRow, export_csv, export_json,
+    IntervalRow, PhaseRow, Reader, ReferenceRow, VisitRow, export_csv, export_json,
 };
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -38,6 +38,7 @@ fn reader_returns_what_the_writer_was_given() {
     assert_eq!(record.curve_points().unwrap(), [sample::curve_point()]);
     assert_eq!(record.checks().unwrap(), [sample::check()]);
     assert_eq!(record.estimates().unwrap(), [sample::estimate()]);
+    assert_eq!(record.references().unwrap(), [sample::references()]);
     assert_eq!(record.events().unwrap()[0].kind, "collapse");
 }
 
@@ -72,6 +73,7 @@ fn json_comes_back_equal() {
     assert_eq!(from_json::<CurvePointRow>(&all, "curve_point"), [sample::curve_point()]);
     assert_eq!(from_json::<CheckRow>(&all, "checks"), [sample::check()]);
     assert_eq!(from_json::<EstimateRow>(&all, "estimate"), [sample::estimate()]);
+    assert_eq!(from_json::<ReferenceRow>(&all, "reference_sample"), [sample::references()]);
     assert_eq!(all["interval"][1]["phase_id"], json!(1));
     assert_eq!(all["event"][0]["json"]["n"], json!(80), "nested JSON stays JSON");
     assert_eq!(all["visit_end"][0]["status"], json!("measured"));

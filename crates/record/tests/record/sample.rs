@@ -3,7 +3,7 @@
 use record::json::json;
 use record::{
     CheckRow, ConfigurationRow, CounterRow, CurvePointRow, EstimateRow, Experiment, FactRow, IntervalRow,
-    PhaseRow, Reader, VisitRow, Writer,
+    PhaseRow, Reader, ReferenceRow, VisitRow, Writer,
 };
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -147,6 +147,19 @@ pub fn estimate() -> EstimateRow {
     }
 }
 
+pub fn references() -> ReferenceRow {
+    ReferenceRow {
+        source: text("run order-entry"),
+        block_bytes: 8192,
+        cache_bytes: 64 << 20,
+        seed: u64::MAX,
+        rate: 0.25,
+        reads: 1_000,
+        kept: 2,
+        encoded: vec![0, 7, 5],
+    }
+}
+
 pub const HISTOGRAM: [u8; 5] = [0, 1, 127, 128, 255];
 
 /// Writes a record of one measured and one open visit into a new folder; not finished.
@@ -181,6 +194,7 @@ fn fill(path: &Path) -> Result<Writer, record::RecordError> {
     writer.curve_point(&curve_point())?;
     writer.check(&check())?;
     writer.estimate(&estimate())?;
+    writer.references(&references())?;
     writer.event("collapse", &json!({"n": 80, "sentence": "…"}))?;
     Ok(writer)
 }

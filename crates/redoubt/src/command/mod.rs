@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod advise;
 mod calibrate;
 mod cases;
 mod cleanup;
@@ -35,6 +36,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Compare(options)) => compare::run(*options),
         Some(Command::Run(options)) => run::run(options),
         Some(Command::Calibrate(options)) => calibrate::run(options),
+        Some(Command::Advise(options)) => advise::run(options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Report(options)) => report::run(&options),
         Some(Command::Sql(options)) => sql::run(&options),

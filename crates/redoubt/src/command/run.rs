@@ -71,6 +71,7 @@ pub fn run(options: Run) -> Result<ExitCode> {
             Thinking::Spec => Think::Spec,
         },
         parameters: options.parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
+        references: options.references,
         seed: options.run.seed.map_or_else(Seed::draw, Seed),
         command: command_line(),
         record_path: options.run.record.clone(),

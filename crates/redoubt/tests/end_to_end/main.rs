@@ -4,6 +4,7 @@
 //! something is: measuring is for the benchmarks.
 #![forbid(unsafe_code)]
 
+mod advise;
 mod collapse;
 mod factors;
 mod fuse;

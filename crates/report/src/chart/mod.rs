@@ -7,6 +7,7 @@ pub mod curve;
 pub mod interaction;
 pub mod ranked;
 mod scale;
+pub mod sizes;
 pub mod spark;
 pub mod strips;
 mod svg;

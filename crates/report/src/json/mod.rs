@@ -3,6 +3,7 @@
 mod database;
 mod ranked;
 
+use crate::model::advice::{Advice, Device, Estimate};
 use crate::model::compare::{Cell, Comparison, Workload};
 use crate::model::curve::{Curve, Point};
 use crate::model::doubts::{Doubts, Marks};
@@ -75,6 +76,7 @@ fn run(model: &Model) -> Value {
         "figures": model.figures.iter().map(figure).collect::<Vec<_>>(),
         "curves": model.curves.iter().map(curve).collect::<Vec<_>>(),
         "comparison": model.comparison.as_ref().map(comparison),
+        "advice": model.advice.as_ref().map(advice),
         "database": model.database.as_ref().map(database::database),
         "doubts": doubts(&model.doubts),
         "facts": model.facts.iter().map(|f| json!({ "layer": f.layer, "object": f.object, "name": f.name,
@@ -112,6 +114,21 @@ fn curve(c: &Curve) -> Value {
         "unstable": c.unstable,
         "collapse": c.collapse.as_ref().map(|c| json!({ "in_flight": c.n, "threads": c.threads, "rate": number(c.rate),
             "share_of_max": number(c.share_of_max), "sentence": c.sentence, "below_half": c.collapse })),
+    })
+}
+
+fn advice(a: &Advice) -> Value {
+    let estimate =
+        |e: &Estimate| json!({ "value": number(e.value), "low": number(e.low), "high": number(e.high) });
+    let bytes = |index: Option<usize>| index.map(|index| a.sizes[index].bytes);
+    let device = |d: &Device| json!({ "name": d.name, "latency_ns": number(d.latency_ns), "loaded_ns": number(d.loaded_ns) });
+    json!({
+        "source": a.source, "policy": a.policy, "choice_bytes": bytes(a.choice), "enough_bytes": bytes(a.enough),
+        "sizes": a.sizes.iter().map(|s| json!({ "bytes": s.bytes, "hit_ratio": estimate(&s.hits),
+            "speed_up": s.speed_up.as_ref().map(estimate) })).collect::<Vec<_>>(),
+        "lru": a.lru, "sessions": a.sessions, "cache_bytes": a.cache_bytes, "reads": number(a.reads),
+        "sampled_share": number(a.sampled), "distinct_bytes": number(a.distinct_bytes), "unfitted": a.unfitted,
+        "slow": a.devices.as_ref().map(|d| device(&d.0)), "fast": a.devices.as_ref().map(|d| device(&d.1)),
     })
 }
 

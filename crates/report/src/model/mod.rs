@@ -4,6 +4,7 @@
 //! decide (arithmetic of the network: [`mix`]), [`factors`] and [`placement`] where more than modes were varied ([`ranked`] says it); [`database`] says what the embedded database saw of a run; [`curve`], [`shape`] and
 //! [`timeline`] prepare what is drawn; [`sentence`] says it; [`side`] puts several runs beside each other. Nothing below this folder looks into a record.
 
+pub mod advice;
 pub mod calls;
 mod cell;
 pub mod compare;
@@ -27,6 +28,7 @@ pub mod winners;
 
 use crate::ReportError;
 use crate::words;
+use advice::Advice;
 use compare::Comparison;
 use curve::Curve;
 use database::Database;
@@ -54,6 +56,8 @@ pub struct Model {
     pub comparison: Option<Comparison>,
     /// What the database saw, where one configuration was run.
     pub database: Option<Database>,
+    /// What a flash cache would be worth, where that was asked.
+    pub advice: Option<Advice>,
     /// Broken rules, and those that held.
     pub doubts: Doubts,
     /// About the machine.
@@ -178,10 +182,19 @@ impl Model {
             answer: Answer::default(),
             figures,
             curves: Curve::read_all(evidence),
-            comparison: if is_run { None } else { Comparison::read(evidence, &doubts) },
+            comparison: if is_run || evidence.experiment.kind == "advise" {
+                None
+            } else {
+                Comparison::read(evidence, &doubts)
+            },
             facts: evidence.facts.clone(),
-            time_line: if is_run { None } else { TimeLine::read(evidence) },
+            time_line: if is_run || evidence.experiment.kind == "advise" {
+                None
+            } else {
+                TimeLine::read(evidence)
+            },
             database,
+            advice: Advice::read(evidence),
             doubts,
         };
         model.answer = sentence::answer(&model);

@@ -20,7 +20,9 @@ pub struct Answer {
 
 /// The answer of a run.
 pub fn answer(model: &Model) -> Answer {
+    let advised = model.advice.as_ref().map(super::advice::answer);
     let mut answer = match (&model.comparison, &model.database) {
+        _ if advised.is_some() => advised.unwrap_or_default(),
         (Some(comparison), _) => of_comparison(comparison),
         (None, Some(database)) => super::database::said::answer(database, model.run.case.as_deref()),
         (None, None) if !model.figures.is_empty() => of_calibration(model),

@@ -3,6 +3,7 @@
 //! Order: the sentence in large type, what belongs to it, the evidence as tables that carry their drawings in their rows
 //! (so the numbers stand beside the picture, for eyes and for screen readers), time lines, doubts, facts, how it was found.
 
+mod advice;
 mod calibrate;
 mod calls;
 mod compare;
@@ -41,6 +42,7 @@ fn single(model: &Model) -> String {
     body.push_str(&format!("<main>\n<h1>{}</h1>\n", sentence(&model.answer.headline)));
     body.push_str(&lead(&model.answer.more));
     match (&model.comparison, &model.database) {
+        _ if model.advice.is_some() => body.extend(model.advice.iter().map(advice::sections)),
         (Some(comparison), _) => body.push_str(&compare::sections(comparison)),
         (None, Some(database)) => body.push_str(&run::sections(database)),
         (None, None) => body.push_str(&calibrate::sections(model)),

@@ -3,6 +3,7 @@
 //! 80 columns are enough for everything. [`compare`], [`calibrate`] and [`run`] lay out one run, [`side`] several; [`plot`] and
 //! [`area`] draw.
 
+mod advice;
 mod area;
 mod calibrate;
 mod calls;
@@ -45,6 +46,7 @@ fn single(page: Page, model: &Model) -> String {
         out.push_str(&fold(sentence, page.width, "  ", 4));
     }
     match (&model.comparison, &model.database) {
+        _ if model.advice.is_some() => out.extend(model.advice.iter().map(|a| advice::report(page, a))),
         (Some(comparison), _) => out.push_str(&compare::report(page, comparison)),
         (None, Some(database)) => out.push_str(&run::report(page, database)),
         (None, None) => out.push_str(&calibrate::report(page, model)),

@@ -3,5 +3,6 @@
 mod faults;
 mod model;
 mod pages;
+mod references;
 mod threads;
 pub(crate) mod world;
