@@ -14,9 +14,9 @@ pub(super) fn report(page: Page, advice: &Advice) -> String {
     let mut out = page.title("What each size would do");
     let has_speed = advice.sizes.iter().any(|of| of.speed_up.is_some());
     let mut head =
-        format!("{} {} {}", right("flash cache", 12), right("reads served", 13), left("interval", 13));
+        format!("{} {} {}", right("flash cache", 11), right("reads served", 12), left("interval", 13));
     if has_speed {
-        head.push_str(&format!("{} {}", right("as fast", 9), left("interval", 13)));
+        head.push_str(&format!("{} {}", right("as fast", 7), left("interval", 13)));
     }
     out.push_str(&page.paint.dim(head.trim_end()));
     out.push('\n');
@@ -38,14 +38,14 @@ fn row(of: &Size) -> String {
     let hits = &of.hits;
     let mut line = format!(
         "{} {} {}",
-        right(&size(of.bytes), 12),
-        right(&format!("{:.1} %", hits.value * 100.0), 13),
+        right(&size(of.bytes), 11),
+        right(&format!("{:.1} %", hits.value * 100.0), 12),
         left(&format!("[{:.1}–{:.1}]", hits.low * 100.0, hits.high * 100.0), 13)
     );
     if let Some(speed_up) = &of.speed_up {
         line.push_str(&format!(
             "{} {}",
-            right(&format!("{} ×", words::ratio(speed_up.value)), 9),
+            right(&format!("{} ×", words::ratio(speed_up.value)), 7),
             left(&words::ratio_interval(speed_up.low, speed_up.high), 13)
         ));
     }
