@@ -1,9 +1,10 @@
-//! io_uring: registered files, buffers and ring, batched submit and reap in one system call.
+//! io_uring: registered files and buffers, batched submit and reap in one system call.
 //!
 //! How it is set up, and why: `SINGLE_ISSUER` (one thread drives a queue, so the kernel takes no lock), `DEFER_TASKRUN`
 //! (completions run when this thread asks for them, not as interruptions, and the thread is woken once per batch),
 //! `COOP_TASKRUN` (the weaker form for older kernels), `NO_SQARRAY` (one indirection less). Each is dropped when the kernel
-//! does not know it. No `SQPOLL`: a kernel thread that spins on a core would hide its cost from the comparison.
+//! does not know it. The ring itself is not registered with its thread: that spares a look-up of the descriptor, but a ring that
+//! ends in another thread then stays alive, with the files it holds, for as long as the thread that made it. No `SQPOLL`: a kernel thread that spins on a core would hide its cost from the comparison.
 //!
 //! Nothing here hides what the kernel does. A read that completes inside submit is counted as such. A direct write with
 //! `O_DSYNC` is synced by a workqueue of the file system after the transfer (`iomap_dio_complete_work`), not by the
@@ -22,16 +23,6 @@ use units::{Nanos, clock};
 
 // linux/io_uring.h
 const ENTER_GETEVENTS: u32 = 1;
-const ENTER_REGISTERED_RING: u32 = 16;
-const REGISTER_RING_FDS: u32 = 20;
-
-/// `struct io_uring_rsrc_update`.
-#[repr(C)]
-struct RingUpdate {
-    offset: u32,
-    reserved: u32,
-    data: u64,
-}
 
 /// A number that no other thread of this process has or will have. Thread ids of the system are used again.
 fn thread_mark() -> u64 {
@@ -45,11 +36,10 @@ fn thread_mark() -> u64 {
     })
 }
 
-/// A ring and what could be registered with it. It belongs to the thread that made it, and must end there: another thread
-/// cannot take back what was registered, and the kernel keeps the files open until the thread that made it ends.
+/// A ring and what could be registered with it. It belongs to the thread that made it, and should end there: another thread cannot take
+/// back what was registered, and the kernel closes the files a little later, in its own time.
 struct Ring {
     ring: IoUring,
-    enter_fd: i32,
     facts: Facts,
     owner: u64,
     /// Requests may still be in the kernel: what is registered must not be waited for.
@@ -61,7 +51,6 @@ struct Ring {
 struct Facts {
     setup: &'static str,
     fixed_buffers: bool,
-    registered_ring: bool,
 }
 
 type Setup = fn(&mut io_uring::Builder) -> &mut io_uring::Builder;
@@ -124,24 +113,21 @@ impl Ring {
         // Fails beyond RLIMIT_MEMLOCK, or with more buffers than the kernel takes: then the plain opcodes do.
         // SAFETY: the buffers belong to `slots`, which outlives the ring (see `UringQueue`).
         let fixed_buffers = unsafe { ring.submitter().register_buffers(&buffers) }.is_ok();
-        let index = register_ring(ring.as_raw_fd());
-        let enter_fd = index.unwrap_or(ring.as_raw_fd());
-        let facts = Facts { setup, fixed_buffers, registered_ring: index.is_some() };
-        Ok(Self { ring, enter_fd, facts, owner: thread_mark(), busy: false })
+        let facts = Facts { setup, fixed_buffers };
+        Ok(Self { ring, facts, owner: thread_mark(), busy: false })
     }
 
     /// One `io_uring_enter`. The result is the number of entries taken, or an error number.
     fn enter(&self, to_submit: u32, min: u32, flags: u32) -> Result<u32, i32> {
-        let registered = if self.facts.registered_ring { ENTER_REGISTERED_RING } else { 0 };
         // SAFETY: the ring is ours, and its entries name buffers that the slot table lends to the kernel until their
         // completion; there is no argument.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_enter,
-                self.enter_fd,
+                self.ring.as_raw_fd(),
                 to_submit,
                 min,
-                flags | registered,
+                flags,
                 std::ptr::null::<libc::c_void>(),
                 0,
             )
@@ -152,15 +138,6 @@ impl Ring {
     fn waiting(&mut self) -> u32 {
         self.ring.completion().len() as u32
     }
-}
-
-/// Lets this thread name the ring by a small index, which spares a look-up of the descriptor in each call.
-fn register_ring(fd: i32) -> Option<i32> {
-    let mut update = RingUpdate { offset: u32::MAX, reserved: 0, data: fd as u64 };
-    // SAFETY: one update of the kernel's layout, which outlives the call.
-    let result =
-        unsafe { libc::syscall(libc::SYS_io_uring_register, fd, REGISTER_RING_FDS, &raw mut update, 1) };
-    (result == 1).then_some(update.offset as i32)
 }
 
 impl Drop for Ring {
@@ -175,20 +152,6 @@ impl Drop for Ring {
             if self.facts.fixed_buffers {
                 let _ = self.ring.submitter().unregister_buffers();
             }
-        }
-        if self.facts.registered_ring {
-            const UNREGISTER_RING_FDS: u32 = 21;
-            let mut update = RingUpdate { offset: self.enter_fd as u32, reserved: 0, data: 0 };
-            // SAFETY: as in `register_ring`.
-            unsafe {
-                libc::syscall(
-                    libc::SYS_io_uring_register,
-                    self.ring.as_raw_fd(),
-                    UNREGISTER_RING_FDS,
-                    &raw mut update,
-                    1,
-                )
-            };
         }
     }
 }
@@ -473,12 +436,8 @@ impl Queue for UringQueue {
 
     fn describe(&self) -> String {
         let word = |registered| if registered { "registered" } else { "plain" };
-        let Facts { setup, fixed_buffers, registered_ring } = self.facts;
-        format!(
-            "io_uring {setup}, registered files, {} buffers, {} ring",
-            word(fixed_buffers),
-            word(registered_ring)
-        )
+        let Facts { setup, fixed_buffers } = self.facts;
+        format!("io_uring {setup}, registered files, {} buffers", word(fixed_buffers))
     }
 }
 
@@ -541,5 +500,32 @@ mod tests {
         assert_eq!(done.len(), 1);
         assert!(done[0].outcome.is_full() && queue.buffer(0) == [7; 4096]);
         assert_eq!(queue.in_flight(), 0);
+    }
+
+    #[test]
+    fn a_queue_that_ends_in_another_thread_lets_go_of_its_files() {
+        let folder = crate::testing::folder();
+        let path = folder.path().join("file");
+        let access = Access { read: true, write: true, direct: false, dsync: false };
+        let file = Arc::new(File::create_new(&path, access).unwrap());
+        assert!(file.write_at(&[7; 4096], 0).is_full());
+        let mut queue = UringQueue::new(QueueOptions::new(1, 4096, vec![file])).unwrap();
+        queue.stage(0, Request { file: 0, offset: 0, bytes: 4096, action: Action::Read });
+        queue.submit().unwrap();
+        queue.reap(1, &mut Vec::new()).unwrap();
+        std::thread::spawn(move || drop(queue)).join().unwrap();
+        // A lease for writing is granted when nobody else has the file open, the kernel itself included.
+        let alone = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+        // SAFETY: no memory is passed.
+        let granted = || unsafe { libc::fcntl(alone.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) } == 0;
+        let until = clock::now() + Nanos::secs(20.0);
+        while !granted() {
+            assert!(
+                clock::now() < until,
+                "the ring still holds the file: {}",
+                std::io::Error::last_os_error()
+            );
+            clock::sleep(Nanos::millis(20));
+        }
     }
 }
