@@ -71,10 +71,12 @@ fn a_run_with_references_is_advised_on() {
     stage.run(&run).ok();
     stage.run(&["advise", "flash", "last"]).refused(&["redoubt run random-read --references"]);
     stage.run(&[&run[..], &["--references", "--cache", "1m"]].concat()).ok();
-    let done = stage.run(&["advise", "flash", "--fast", "."]).ok();
+    let path = stage.folder().join("advice.redoubt");
+    let record = path.to_str().expect("a plain path");
+    let done = stage.run(&["advise", "flash", "--fast", ".", "--record", record]).ok();
     stage.assert_untouched();
     assert!(done.stdout.contains("flash cache of"), "{}", done.stdout);
-    let reader = stage.reader();
+    let reader = record::Reader::open(&path).expect("the record opens");
     assert_eq!(reader.experiment().expect("experiment").kind, "advise");
     assert_eq!(reader.references().expect("references").len(), 1);
     for series in ["slow", "fast"] {
