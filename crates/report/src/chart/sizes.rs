@@ -47,7 +47,7 @@ impl SizesChart<'_> {
         frame(&mut svg, first, &x, &y, "reads served", &self.hits, &words::percent);
         svg.path("beyond", &self.lru.iter().map(|p| (x.place_inside(p.0), y.place(p.1))).collect::<Vec<_>>());
         self.panel(&mut svg, &x, &y, &self.hits, &words::percent);
-        self.names(&mut svg, first.0 + 10.0);
+        self.names(&mut svg, first.1);
         if both {
             let top = self.speed_ups.iter().map(|at| at.interval.1).fold(1.0, f64::max);
             let (x, y) = (Scale::log(sizes, PANELS[1]), Scale::linear((0.0, top * 1.08), (FOOT, TOP)));
@@ -76,11 +76,13 @@ impl SizesChart<'_> {
         }
     }
 
-    /// Which line is which, at the top left.
-    fn names(&self, svg: &mut Svg, left: f64) {
-        svg.text("name-leader", (left, TOP + 14.0), Anchor::Start, &format!("● {}", self.policy));
+    /// Which line is which, above the drawing at its right end.
+    fn names(&self, svg: &mut Svg, right: f64) {
+        const LRU: f64 = 62.0;
+        let beside = if self.lru.is_empty() { 0.0 } else { LRU };
+        svg.text("name-leader", (right - beside, 14.0), Anchor::End, &format!("● {}", self.policy));
         if !self.lru.is_empty() {
-            svg.text("name-beyond", (left, TOP + 31.0), Anchor::Start, "– – LRU");
+            svg.text("name-beyond", (right, 14.0), Anchor::End, "– – LRU");
         }
     }
 

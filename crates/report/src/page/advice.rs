@@ -38,7 +38,7 @@ fn table(advice: &Advice) -> String {
         let interval = |text: Option<String>| text.unwrap_or_default();
         let beside = match (Some(index) == advice.choice, Some(index) == advice.enough) {
             (true, true) => "all that can be gained",
-            (true, false) => "nine tenths of what can be gained",
+            (true, false) => "nine tenths of the reads that can be served",
             (false, true) => "nothing more is gained beyond",
             (false, false) => "",
         };
