@@ -55,12 +55,14 @@ fn go(spec: &LoadSpec) -> Measured {
     measured(spec, |spec| run(spec, &AtomicBool::new(false)).unwrap())
 }
 
-/// With a window long enough that something ended in it: on a busy machine a short one may pass without.
+/// With a window long enough that a worker came to its first verification in it: on a busy machine a short one
+/// may pass without.
 fn measured(spec: &LoadSpec, run: impl Fn(&LoadSpec) -> Measured) -> Measured {
     let mut spec = spec.clone();
+    let enough = u64::from(spec.threads) * u64::from(spec.verify_every.max(1));
     loop {
         let measured = run(&spec);
-        if measured.ops > 0 || measured.errors > 0 || spec.measure > Nanos::secs(10.0) {
+        if measured.ops >= enough || measured.errors > 0 || spec.measure > Nanos::secs(10.0) {
             return measured;
         }
         spec.measure += spec.measure;
