@@ -30,4 +30,4 @@ pub use file::{Alignment, Extents, File, FlagsInForce, Residency, refused_before
 pub use mode::{Access, Api, IoMode};
 pub use outcome::Outcome;
 pub use queue::{Action, Completion, Queue, QueueCounters, QueueOptions, Request, open_queue};
-pub use storage::{RealStorage, Storage, StorageLock};
+pub use storage::{Ownership, RealStorage, Storage, StorageLock};

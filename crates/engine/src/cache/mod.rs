@@ -59,9 +59,7 @@ const WRITE_BYTES_MAX: usize = 128 << 10;
 pub(crate) const DOUBLEWRITE_NAME: &str = "doublewrite.dbf";
 /// Blocks that may wait for the flash cache, as a share of the frames …
 const STAGED_SHARE: usize = 16;
-/// … but not fewer, …
-const STAGED_MIN: usize = 64;
-/// … nor more.
+/// … no more, and no fewer than the policy wants.
 const STAGED_MAX: usize = 1024;
 /// Fewer frames than this, and a few sessions that split an index would use them all up.
 const FRAMES_MIN: usize = 16;
@@ -170,7 +168,7 @@ fn flash_config(foundation: &Foundation, frames: usize) -> Result<Option<FlashCo
         database_id: content.database_id,
         clean: (content.state == State::Clean).then_some(stamp),
         timeout: Nanos::millis(parameters.number(Parameter::FlashCacheTimeout)),
-        staged: (frames / STAGED_SHARE).clamp(STAGED_MIN, STAGED_MAX),
+        staged: (frames / STAGED_SHARE).clamp(parameters.flash_policy().staged_min(frames), STAGED_MAX),
         api: parameters.api(),
     }))
 }

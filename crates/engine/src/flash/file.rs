@@ -22,7 +22,7 @@ use crate::files::iostat::FileStatistics;
 use crate::page::{Lsn, PageId, get_u32, get_u64};
 use crate::{EngineError, Result};
 use io::sim::Disk;
-use io::{Access, Buffer, IoError, Storage};
+use io::{Access, Buffer, IoError, Ownership, Storage};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ impl FlashFile {
         block_bytes: usize,
         access: Access,
     ) -> Result<Self> {
-        let disk = Self::disk(storage, path, bytes, access).map_err(|error| refused(path, error))?;
+        let disk = Self::disk(storage, path, bytes, access).map_err(|error| refused(storage, path, error))?;
         let (slots, base) = layout(bytes, block_bytes as u64);
         if slots == 0 {
             return Err(EngineError::Invalid(format!(
@@ -224,12 +224,9 @@ impl FlashFile {
 }
 
 /// Said before the instance starts, so that nobody finds a dead one.
-fn refused(path: &Path, error: EngineError) -> EngineError {
+fn refused(storage: &dyn Storage, path: &Path, error: EngineError) -> EngineError {
     let what = match &error {
-        EngineError::Io(io) if matches!(**io, IoError::Permission { .. }) => format!(
-            "{error}. If it is a device, let a rule give it to the user who runs the database: in /etc/udev/rules.d/99-flash-cache.rules KERNEL==\"{}\", OWNER=\"oracle\", MODE=\"0660\" (with that user's name), then `udevadm trigger`",
-            path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-        ),
+        EngineError::Io(io) if matches!(**io, IoError::Permission { .. }) => denied(storage, path, &error),
         EngineError::Exists { .. } => format!(
             "{} is there and is no flash cache; name another file, or remove it if nobody needs it",
             path.display()
@@ -239,4 +236,17 @@ fn refused(path: &Path, error: EngineError) -> EngineError {
     EngineError::Invalid(format!(
         "the flash cache cannot be opened: {what}; nothing was started (without it: db_flash_cache_size = 0)"
     ))
+}
+
+/// Whose it is, who asks, and for a device the rule that gives it to him: a changed mode alone is gone after the next boot.
+fn denied(storage: &dyn Storage, path: &Path, error: &EngineError) -> String {
+    let Some(Ownership { said, user }) = storage.ownership(path) else { return error.to_string() };
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    match storage.is_device(path) {
+        true => format!(
+            "{said}, who may not use it; give it to him: echo 'KERNEL==\"{name}\", OWNER=\"{user}\", MODE=\"0660\"' | sudo tee \
+             /etc/udev/rules.d/99-flash-cache.rules, then sudo udevadm control --reload, sudo udevadm trigger --name-match={name}"
+        ),
+        false => format!("{error}; {said}"),
+    }
 }

@@ -162,7 +162,7 @@ impl FlashCache {
             api: config.api,
             files,
             parts,
-            staging: Staging::new(config.staged, block_bytes)?,
+            staging: Staging::new(config.staged, config.policy.resume_at(config.staged), block_bytes)?,
             writer: Mutex::default(),
             on: AtomicBool::new(true),
             off_cause: OnceLock::new(),

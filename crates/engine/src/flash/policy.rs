@@ -4,11 +4,31 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// While there is room, everything; then only what leaves the buffer cache a second time, in place of a block that was not hit since
-    /// the hand last came by. While sessions read from the device, writes get a tenth of its time.
+    /// the hand last came by. While sessions read from the device, writes get a tenth of its time; a writer that is behind catches up before
+    /// more is let in.
     #[default]
     ScanResistant,
     /// Everything that is evicted, in place of what was not used for longest, as fast as the database writer can.
     Classic,
+}
+
+impl Policy {
+    /// Of `staged` places for blocks that wait: once all were taken, blocks are let in again when no more than so many wait.
+    pub(super) fn resume_at(self, staged: usize) -> usize {
+        match self {
+            Self::ScanResistant => staged / 4,
+            Self::Classic => staged,
+        }
+    }
+
+    /// Fewest places for blocks that wait, in a cache of `frames`: a scan evicts as many blocks at once as it reads with one request
+    /// (`db_file_multiblock_read_count`), and two such stretches find a place.
+    pub(crate) fn staged_min(self, frames: usize) -> usize {
+        match self {
+            Self::ScanResistant => (frames / 4).clamp(64, 256),
+            Self::Classic => 64,
+        }
+    }
 }
 
 /// Ways of a bucket.

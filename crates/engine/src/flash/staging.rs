@@ -2,12 +2,15 @@
 //!
 //! A session that evicts a block does not copy it: it leaves the frame's memory here and takes other memory of the same size for the frame.
 //! So there are as many places as spare buffers, and when none is left the database writer is behind: the block is not cached.
+//!
+//! Who was behind once is given time to catch up before blocks come again, if so wished: a scan then leaves long stretches in the flash cache
+//! and long gaps, not a hole in every read of many blocks, which costs the next scan a read of the slow device each.
 
 use crate::Result;
 use io::Buffer;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Where a block is going: shard and slot in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,24 +26,34 @@ struct Queue {
 }
 
 /// The places.
+#[derive(Default)]
 pub(super) struct Staging {
     queue: Mutex<Queue>,
     spare_count: AtomicUsize,
     waiting_count: AtomicUsize,
+    /// The writer is behind.
+    is_behind: AtomicBool,
+    /// Once behind, it has caught up when no more than so many wait.
+    resume_at: usize,
 }
 
 impl Staging {
+    /// `count` places; none is given away between the moment when all are taken and the one when no more than `resume_at` blocks wait.
+    ///
     /// # Errors
     /// No memory.
-    pub fn new(count: usize, block_bytes: usize) -> Result<Self> {
+    pub fn new(count: usize, resume_at: usize, block_bytes: usize) -> Result<Self> {
         let spares = Buffer::many(count, block_bytes)?;
         let queue = Mutex::new(Queue { waiting: VecDeque::with_capacity(count), spares });
-        Ok(Self { queue, spare_count: AtomicUsize::new(count), waiting_count: AtomicUsize::new(0) })
+        Ok(Self { queue, spare_count: AtomicUsize::new(count), resume_at, ..Self::default() })
     }
 
     /// Whether there may be a place.
     pub fn has_room(&self) -> bool {
-        self.spare_count.load(Ordering::Relaxed) > 0
+        let full = self.spare_count.load(Ordering::Relaxed) == 0;
+        let behind = full || (self.is_behind.load(Ordering::Relaxed) && self.waiting() > self.resume_at);
+        self.is_behind.store(behind, Ordering::Relaxed);
+        !behind
     }
 
     /// How many blocks wait.
@@ -78,5 +91,31 @@ impl Staging {
         let first = queue.waiting.pop_front();
         self.note(&queue);
         first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight places for 32 blocks, of which the writer takes one after each second: what is let in.
+    fn let_in(resume_at: usize) -> String {
+        let staging = Staging::new(8, resume_at, 512).expect("memory");
+        let mut letters = String::new();
+        for slot in 0..32 {
+            let mut block = Buffer::new(512).expect("memory");
+            let taken = staging.has_room() && staging.swap(Place { shard: 0, slot }, &mut block).is_some();
+            letters.push(if taken { '#' } else { '.' });
+            if slot % 2 == 1 {
+                staging.pop().into_iter().for_each(|(_, buffer)| staging.give_spare(buffer));
+            }
+        }
+        letters
+    }
+
+    #[test]
+    fn who_is_behind_catches_up_first() {
+        assert_eq!(let_in(8), "###############.#.#.#.#.#.#.#.#.", "as soon as there is a place");
+        assert_eq!(let_in(2), "###############...........######", "in stretches");
     }
 }

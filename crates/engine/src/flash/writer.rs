@@ -82,7 +82,8 @@ impl FlashCache {
         while inline(site) && self.is_on() && writer.is_flying() {
             self.reap(site, context, &mut writer, 1);
         }
-        if !self.is_on() {
+        // A shutdown that comes between waits for what is in flight, when the queue is dropped; a device that failed may never answer.
+        if self.off_cause().is_some() {
             writer.abandon();
         }
         moved

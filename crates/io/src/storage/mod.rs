@@ -3,8 +3,10 @@
 //! [`RealStorage`] is the file system (and block devices); [`crate::sim::SimStorage`] keeps everything in memory and
 //! crashes, lies and fails on purpose. The engine knows only the trait.
 
+mod owner;
 mod real;
 
+pub use owner::Ownership;
 pub use real::RealStorage;
 
 use crate::error::IoError;
@@ -84,6 +86,12 @@ pub trait Storage: Send + Sync {
     /// # Errors
     /// What the file system says.
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>, IoError>;
+
+    /// Whose `path` is, its mode, and as whom this process runs: for messages that a permission is missing. None where there is
+    /// nothing to say.
+    fn ownership(&self, _path: &Path) -> Option<Ownership> {
+        None
+    }
 
     /// Opens a queue over `files`, which must come from this storage; requests name them by index.
     ///

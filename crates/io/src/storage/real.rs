@@ -1,6 +1,6 @@
 //! The file system and block devices.
 
-use super::{Storage, StorageLock};
+use super::{Ownership, Storage, StorageLock};
 use crate::buffer::Buffer;
 use crate::error::IoError;
 use crate::file::File;
@@ -60,6 +60,10 @@ impl Storage for RealStorage {
 
     fn open(&self, path: &Path, access: Access) -> Result<Arc<dyn Disk>, IoError> {
         Ok(Arc::new(open_when_free(path, access)?))
+    }
+
+    fn ownership(&self, path: &Path) -> Option<Ownership> {
+        super::owner::ask(path)
     }
 
     /// 1. space beyond the end, without touching the size. 2. zeroes from `from` on, one after the other, so that the size never

@@ -2,7 +2,7 @@
 
 use host::workspace::Workspace;
 use io::sim::Disk;
-use io::{Access, Api, IoError, Queue, RealStorage, Storage, StorageLock};
+use io::{Access, Api, IoError, Ownership, Queue, RealStorage, Storage, StorageLock};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -81,6 +81,9 @@ impl Storage for OwnedStorage {
     }
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>, IoError> {
         RealStorage.list(directory)
+    }
+    fn ownership(&self, path: &Path) -> Option<Ownership> {
+        RealStorage.ownership(path)
     }
     fn open_queue(
         &self,
