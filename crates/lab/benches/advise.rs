@@ -138,6 +138,7 @@ impl World {
             undo: Bytes::mib(64),
             redo: Bytes::mib(64),
             redo_groups: 3,
+            flash: Bytes(0),
         };
         let database = Database::create(workspace.clone(), &sizes, &[], Seed(1)).expect("a database");
         let instance = database.open(&configuration()).expect("open");

@@ -210,6 +210,7 @@ impl Bench {
             undo: Bytes::mib(64),
             redo: Bytes::mib(128 / scale.min(4)),
             redo_groups: 3,
+            flash: Bytes(0),
         };
         let database = Database::create(workspace, &sizes, &[], Seed(1)).expect("a database");
         let api = if Api::IoUring.available().is_ok() { Api::IoUring } else { Api::Libaio };

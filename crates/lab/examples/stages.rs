@@ -58,6 +58,7 @@ fn both(pair: &[&[&str]; 2], bench: &mut Bench) -> Result<(), LabError> {
         undo: small,
         redo: small,
         redo_groups: 3,
+        flash: small,
     };
     let mut stage = Stage::raise(&first, &sizes, bench)?;
     stage.proof(&first)?;

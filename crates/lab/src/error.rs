@@ -25,6 +25,11 @@ pub enum LabError {
     /// The embedded database refused or failed.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
+    /// The flash cache is not what was asked for: its figures would be those of another configuration.
+    #[error(
+        "the flash cache is not in force: {0}. Look at dmesg and smartctl -a of its device, or leave place.flash out"
+    )]
+    Flash(String),
     /// A database server cannot be had, or does not do what it is asked.
     #[error(transparent)]
     Server(#[from] crate::server::ServerError),

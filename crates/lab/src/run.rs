@@ -3,6 +3,8 @@
 //! The journey of [`run`]: make a database in a workspace of ours → fill it (not measured) → open it with the configuration →
 //! play the case while sessions, buffers and redo are sampled → take down waits, statistics and files → shut down, remove.
 
+mod ground;
+
 use crate::bench::{Bench, Finished, Purpose};
 use crate::compare::configuration::Configuration;
 use crate::control::Control;
@@ -11,11 +13,13 @@ use crate::database::evidence::Observer;
 use crate::database::interval::{Interval, Moment};
 use crate::database::order_entry::{self, Scale, Think};
 use crate::database::random_read::{self, Shape};
-use crate::database::{Database, Sizes, commit, growth, scan};
+use crate::database::{Sizes, commit, growth, scan};
 use crate::evidence::{check_row, interval_row, trial_row};
+use crate::factor::{Factor, FileClass, Setup, Storage};
+use crate::stage::Proof;
 use crate::workload::Trial;
 use crate::{LabError, advise, compare, server};
-use engine::{AlterSystem, Instance, Session, Shutdown};
+use engine::{AlterSystem, Instance, Session};
 use host::counters::{Thread, Watch};
 use record::json::{Value, json};
 use record::{ConfigurationRow, PhaseRow, VisitRow};
@@ -132,6 +136,8 @@ pub struct Options {
     pub rate: Option<f64>,
     /// How long users think, in `order-entry`.
     pub think: Think,
+    /// Where a flash cache lies, its size and what is let in, as levels of `place.flash`, `flash_size`, `flash_policy`.
+    pub flash: Setup,
     /// Parameters of the database, by name.
     pub parameters: Vec<(String, String)>,
     /// Keep block references, for `redoubt advise flash`.
@@ -184,7 +190,7 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
     };
     let mut bench = Bench::open(&options.directory, purpose)?;
     let result = match &options.target {
-        Target::Engine => measure(options, &plan, &mut bench, control),
+        Target::Engine => ground::measure(options, &plan, &mut bench, control),
         Target::Server { kind, programs } => {
             server::run::measure(options, *kind, programs.as_deref(), &plan, &mut bench, control)
         }
@@ -212,6 +218,9 @@ fn check(options: &Options) -> Result<(), LabError> {
              redoubt advise flash --trace FILE"
                 .into(),
         );
+    }
+    if options.flash.flash().is_some() && options.target != Target::Engine {
+        return refuse("--flash is of the embedded database: leave --target out, or --flash".into());
     }
     crate::workload::commit::check_sessions(options.sessions)
 }
@@ -255,8 +264,15 @@ impl Plan {
             undo: Bytes::mib(64),
             redo: options.redo,
             redo_groups: 3,
+            flash: options
+                .flash
+                .flash()
+                .map_or(Bytes(0), |_| options.flash.flash_size.unwrap_or(Bytes(files))),
         };
-        let needed = files.max(sizes.data.0) + sizes.total().0 - sizes.data.0;
+        // What lies elsewhere needs no room here.
+        let elsewhere = options.flash.flash().is_some_and(|place| *place != Storage::Here);
+        let flash = if elsewhere { sizes.flash.0 } else { 0 };
+        let needed = files.max(sizes.data.0) + sizes.total().0 - sizes.data.0 - flash;
         let free = io::prepare::free_space(&options.directory)?;
         if needed as f64 > free as f64 * 0.8 {
             return Err(LabError::Target(format!(
@@ -272,31 +288,6 @@ impl Plan {
     }
 }
 
-fn measure(
-    options: &Options,
-    plan: &Plan,
-    bench: &mut Bench,
-    control: &mut Control<'_>,
-) -> Result<(), LabError> {
-    bench.step(control, "making the database");
-    let database = Database::create(bench.workspace(), &plan.sizes, &options.parameters, options.seed)?;
-    bench.writer.plan(&json!({
-        "case": options.case.name(), "configuration": options.configuration.name(), "sessions": options.sessions,
-        "seconds": options.seconds, "scale": options.scale, "data_bytes": plan.data.0, "cache_bytes": plan.sizes.cache.0,
-        "block_bytes": plan.sizes.block.0, "redo_bytes": plan.sizes.redo.0, "redo_groups": plan.sizes.redo_groups,
-        "rate": options.rate, "think": format!("{:?}", options.think).to_lowercase(), "parameters": options.parameters,
-        "durability": "a commit returns when its redo is durable (O_DSYNC)",
-    }))?;
-    let instance = database.open(&options.configuration)?;
-    let result = Stay { options, plan, instance: &instance }.visit(bench, control);
-    // A database that lost its storage cannot be shut down in order; it is removed anyway.
-    let how = if result.is_ok() { Shutdown::Immediate } else { Shutdown::Abort };
-    let closed = instance.shutdown(how);
-    result?;
-    closed?;
-    Ok(())
-}
-
 /// A run while the instance is up.
 struct Stay<'a> {
     options: &'a Options,
@@ -305,14 +296,20 @@ struct Stay<'a> {
 }
 
 impl Stay<'_> {
-    fn visit(&self, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
+    fn visit(&self, proofs: &[Proof], bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
+        let flash = &self.options.flash;
+        let of_flash = [Factor::Place(FileClass::Flash), Factor::FlashSize, Factor::FlashPolicy];
+        let of_flash = flash.flash().map(|_| flash.levels(&of_flash)).unwrap_or_default();
+        let of_flash = of_flash.into_iter().map(|(f, level)| (f.to_string(), level, f.cost().to_string()));
         let configuration = bench.writer.configuration(&ConfigurationRow {
             name: self.options.configuration.name(),
             is_baseline: true,
-            levels: vec![
-                ("io".into(), self.options.configuration.mode.to_string(), "easy".into()),
-                ("api".into(), self.options.configuration.api.to_string(), "easy".into()),
-            ],
+            levels: of_flash
+                .chain([
+                    ("io".into(), self.options.configuration.mode.to_string(), "easy".into()),
+                    ("api".into(), self.options.configuration.api.to_string(), "easy".into()),
+                ])
+                .collect(),
         })?;
         bench.step(control, "filling the database");
         let prepared = self.prepare(control.cancel)?;
@@ -324,6 +321,13 @@ impl Stay<'_> {
             started_utc: clock::utc(),
             start_ns: clock::now().0,
         })?;
+        for Proof { what, value } in proofs {
+            let name = self.options.configuration.name();
+            bench.writer.event(
+                "proof",
+                &json!({ "visit": visit, "configuration": name, "what": what, "value": value }),
+            )?;
+        }
         let mut observer = Observer::start(self.instance);
         let references = self.instance.core.cache.references();
         if self.options.references {
@@ -376,6 +380,7 @@ impl Stay<'_> {
         };
         session.alter_system(&AlterSystem::Checkpoint)?;
         session.alter_system(&AlterSystem::FlushBufferCache)?;
+        session.alter_system(&AlterSystem::FlushFlashCache)?;
         Ok(prepared)
     }
 

@@ -514,7 +514,7 @@ table! {
     struct BufferStateRow in "buffer_state" of "visit_id" {
         /// When.
         t_ns: u64,
-        /// `free`, `xcur`, `dirty`, `flashcur` ….
+        /// `free`, `xcur`, `dirty`, `flashcur`, `flashfree` ….
         state: String,
         /// How many.
         buffers: u64,

@@ -58,9 +58,10 @@ pub enum Command {
     redoubt compare placement --slow /hdd --fast /ssd\n  \
     redoubt compare commit --vary place.redo=here,/ssd\n  \
     redoubt compare commit --target postgres --vary place.redo=here,/ssd   on a private PostgreSQL server\n\n\
-    FACTOR is one of: target, fs, mount, place, place.data, place.undo, place.temp, place.redo, place.control, throttle,\n\
-    scheduler, nr_requests, read_ahead_kb, rq_affinity, wbt_lat_usec, block_size, redo_size, cache, writers, io, api,\n\
-    sessions, or set.NAME for a parameter of the database. `redoubt compare --vary FACTOR` says what its levels are.")]
+    FACTOR is one of: target, fs, mount, place, place.data, place.undo, place.temp, place.redo, place.control, place.flash,\n\
+    throttle, scheduler, nr_requests, read_ahead_kb, rq_affinity, wbt_lat_usec, block_size, redo_size, flash_size, cache,\n\
+    flash_policy, writers, io, api, sessions, or set.NAME for a parameter of the database.\n\
+    `redoubt compare --vary FACTOR` says what its levels are.")]
 pub struct Compare {
     /// The question; `redoubt cases` lists them. Without one: which I/O mode?
     #[arg(value_name = "CASE")]
@@ -77,10 +78,10 @@ pub struct Compare {
     /// Name of the configuration that the others are held against [default: the first].
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
-    /// The slow place of cases placement and async [default: throttled:hdd-7200].
+    /// The slow place of cases placement, async and flash [default: throttled:hdd-7200].
     #[arg(long, value_name = "PLACE")]
     pub slow: Option<lab::factor::Storage>,
-    /// The fast place of cases placement and async [default: here].
+    /// The fast place of cases placement, async and flash [default: here].
     #[arg(long, value_name = "PLACE")]
     pub fast: Option<lab::factor::Storage>,
     /// What the workloads run on: engine (the embedded database), postgres or mariadb (a private server, made and removed by this
@@ -129,6 +130,7 @@ pub struct Compare {
     redoubt run order-entry --sessions 15 --io setall --minutes 5\n  \
     redoubt run growth --scale 0.1 --dir /data   the article's script, a tenth of its size\n  \
     redoubt run commit --target postgres         the same on a private PostgreSQL server\n  \
+    redoubt run order-entry --flash /ssd         with a flash cache there\n  \
     redoubt run commit --set commit_logging=batch --redo 16m")]
 pub struct Run {
     /// What to run; `redoubt cases` tells what each answers.
@@ -164,6 +166,15 @@ pub struct Run {
     /// Buffer cache [default: a quarter of the data, 16 to 512 MiB].
     #[arg(long)]
     pub cache: Option<Bytes>,
+    /// Where a flash cache lies: here, a directory, a free block device, or throttled:LIMIT [default: none].
+    #[arg(long, value_name = "PLACE")]
+    pub flash: Option<String>,
+    /// Size of the flash cache [default: as large as the data file will be].
+    #[arg(long, value_name = "SIZE", requires = "flash")]
+    pub flash_size: Option<String>,
+    /// What is let into the flash cache: scan_resistant or classic [default: scan_resistant].
+    #[arg(long, value_name = "POLICY", requires = "flash")]
+    pub flash_policy: Option<String>,
     /// Database block size.
     #[arg(long, default_value = "8k")]
     pub block: Bytes,

@@ -35,6 +35,7 @@ fn main() {
     compare("compare-equal", Story { equal: true, noise: 0.03, blocks: 4, ..Story::default() });
     compare("compare-killed", Story { killed_after: Some(21), ..Story::default() });
     compare("compare-engine", Story { engine: Some(0.08), ..Story::default() });
+    write("passes", &[support::passes::record(&records, "passes")]);
     let calibrate =
         |name: &str, story: support::calibration::Story| support::calibration::record(&records, name, &story);
     use support::calibration::Story as Calibration;

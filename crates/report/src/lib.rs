@@ -145,6 +145,12 @@ pub const COLUMNS: &[&str] = &[
     "flash cache",
     "reads served",
     "as fast",
+    "pass",
+    "against pass 1",
+    "from flash",
+    "into flash",
+    "skipped",
+    "devices",
 ];
 
 /// The report for a terminal of `width` columns (80 is enough; below 60 is taken as 60), with ANSI colours when `color`.

@@ -5,7 +5,7 @@ mod support;
 use record::{Experiment, Reader, Writer};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
-use support::{calibration, comparison, general, run};
+use support::{calibration, comparison, general, passes, run};
 
 /// Every kind of page by name, made once for all tests.
 fn pages() -> &'static [(&'static str, String)] {
@@ -55,6 +55,7 @@ fn make_pages(directory: &std::path::Path) -> Vec<(&'static str, String)> {
         let story = general::Story { case, ..general::Story::default() };
         pages.push((case, html(&[general::record(directory, case, &story)])));
     }
+    pages.push(("passes", html(&[passes::record(directory, "passes")])));
     pages.extend(make_run_pages(directory));
     pages
 }

@@ -79,6 +79,29 @@ fn the_one_move_that_pays_is_named_with_its_share_and_its_reason() {
 }
 
 #[test]
+fn the_second_pass_is_told_with_what_it_found() {
+    let directory = tempfile::tempdir().expect("directory");
+    let model = Model::read(&support::passes::record(directory.path(), "passes")).expect("model");
+    let headline = plain(&model.answer.headline);
+    assert!(headline.starts_with("Transactions with dirty-page batches, against slow: "), "{headline}");
+    let more = plain(&model.answer.more.join(" "));
+    for part in [
+        "With slow + flash classic, pass 2 is slower than pass 1, 0.9",
+        "it read 58 % of the blocks from flash while writing 42 % into it.",
+        "Pass 1 had skipped 42 % (DBWR overloaded) and written 58 %; pass 3 reads 100 % from flash and is 5.",
+        "With slow + flash scan-resistant, pass 2 is 3.9",
+    ] {
+        assert!(more.contains(part), "{part:?} is missing: {more}");
+    }
+    let comparison = model.comparison.expect("comparison");
+    assert_eq!(comparison.passes.iter().filter(|p| p.flash).count(), 2);
+    let states = comparison.passes[1].states.as_ref().expect("states");
+    let first = &states.bands.steps[0].2;
+    let flashcur = states.bands.keys.iter().position(|key| key == "flashcur").expect("flashcur");
+    assert!(first[flashcur] < 100.0, "only looks of that visit: {first:?}");
+}
+
+#[test]
 fn unsteadiness_stands_beside_the_mean_and_the_bottleneck_is_named() {
     let model = model(&Story { case: "async", ..Story::default() });
     let more = plain(&model.answer.more.join(" "));

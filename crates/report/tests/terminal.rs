@@ -3,7 +3,7 @@
 mod support;
 
 use record::Reader;
-use support::{calibration, comparison, general, run};
+use support::{calibration, comparison, general, passes, run};
 
 /// The reports of every kind of run, by name.
 fn reports(directory: &std::path::Path) -> Vec<(&'static str, Vec<Reader>)> {
@@ -37,6 +37,7 @@ fn reports(directory: &std::path::Path) -> Vec<(&'static str, Vec<Reader>)> {
         ("ranked_filesystem", vec![general::record(directory, "filesystem", &general::Story::default())]),
         ("ranked_crossed", vec![of_case(directory, "crossed")]),
         ("ranked_placement", vec![of_case(directory, "placement")]),
+        ("passes", vec![passes::record(directory, "passes")]),
     ]
     .into_iter()
     .chain(runs(directory))

@@ -130,6 +130,7 @@ impl Bench {
             undo: Bytes::mib(64 / scale.min(8)),
             redo: Bytes(REDO_TOTAL.0 / u64::from(REDO_GROUPS) / scale.min(16)),
             redo_groups: REDO_GROUPS,
+            flash: Bytes(0),
         };
         let database = Database::create(workspace.clone(), &sizes, &[], Seed(1)).expect("a database");
         let (postgres, mariadb) = (OnceCell::new(), OnceCell::new());

@@ -167,6 +167,7 @@ impl Comparison<'_> {
         }
         let devices = Devices::of(stage.as_deref(), self.setup(visit.index), visit.id, bench)?;
         stay.watch(devices.watch());
+        let mut observer = if self.design.case == Case::Flash { stay.observe() } else { None };
         let ids = rows.workloads.iter().zip(&rows.variations);
         for (&workload, (&workload_id, &variation_id)) in self.design.workloads.iter().zip(ids) {
             bench.step(control, &self.telling(visit, workload.about().title));
@@ -187,6 +188,9 @@ impl Comparison<'_> {
                 store_variation(bench, visit.id, id, workload, self.setup(visit.index), &observed.trial)?;
             }
             evidence.add(visit.index, workload, observed, depth);
+        }
+        if let Some(observer) = &mut observer {
+            observer.store(visit.id, &mut bench.writer)?;
         }
         Ok(())
     }

@@ -27,6 +27,8 @@ pub enum Case {
     Async,
     /// Three ways to scan a table.
     Scan,
+    /// A flash cache, against the slow device without one and against everything on the fast device.
+    Flash,
     /// Single rows by address.
     RandomRead,
     /// Transactions of a wholesale supplier.
@@ -39,7 +41,7 @@ pub enum Case {
 
 impl Case {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::IoModes,
         Self::Growth,
         Self::Commit,
@@ -48,6 +50,7 @@ impl Case {
         Self::Placement,
         Self::Async,
         Self::Scan,
+        Self::Flash,
         Self::RandomRead,
         Self::OrderEntry,
         Self::Writers,
@@ -65,6 +68,7 @@ impl Case {
             Self::Placement => "placement",
             Self::Async => "async",
             Self::Scan => "scan",
+            Self::Flash => "flash",
             Self::RandomRead => "random-read",
             Self::OrderEntry => "order-entry",
             Self::Writers => "writers",
@@ -87,6 +91,9 @@ impl Case {
             Self::Placement => "Which files belong on the fast device: which single move pays most?",
             Self::Async => "Does asynchronous I/O pay, on a slow and on a fast device, and is it stable?",
             Self::Scan => "How fast is a table scanned past the cache, into the cache, and again?",
+            Self::Flash => {
+                "Does a flash cache before a slow device pay, and what does the second pass of a scan find in it?"
+            }
             Self::RandomRead => "Which I/O mode reads the most single blocks?",
             Self::OrderEntry => "Which I/O mode carries the most business transactions?",
             Self::Writers => "Does the file system let writers run side by side on one file?",
@@ -118,6 +125,7 @@ impl Case {
             Self::Scheduler => &[ReadCold, Commit, Mixed, Writers],
             Self::Placement | Self::Async => &[Commit, Mixed],
             Self::Scan => &[ScanDirectPath, ScanScattered, ScanCached],
+            Self::Flash => &[FlashPassOne, FlashPassTwo, FlashPassThree, Mixed],
             Self::RandomRead => &[ReadColdOne, ReadCold, ReadCached],
             Self::OrderEntry => &[Mixed],
             Self::Writers => &[Writers, WritersExtend],
@@ -149,6 +157,8 @@ impl Case {
             // Its configurations are moves, not combinations. What is fast has the same file system as what is slow. The cache holds
             // the tables, as that of a database does that has been open for a while, and no log is switched every second.
             (Self::Placement, _) => &["fs=ext4", "redo_size=64m", "cache=64m"],
+            // As in `placement`; the cache holds a small part of the table, or the flash cache had nothing to do.
+            (Self::Flash, _) => &["fs=ext4", "redo_size=64m", "cache=8m"],
             (Self::Async, _) => &["fs=ext4", "io=directio,setall", "sessions=32"],
             // `directio` is one writer at a time by its meaning, so it says nothing of the file system.
             (Self::Writers, _) => &["io=none,setall,concurrent", "writers=1,8"],
@@ -199,7 +209,7 @@ impl Case {
 
     /// Whether figures of a slow and a fast place are what it is about.
     pub const fn slow_and_fast(self) -> bool {
-        matches!(self, Self::Placement | Self::Async)
+        matches!(self, Self::Placement | Self::Async | Self::Flash)
     }
 }
 

@@ -7,6 +7,7 @@ use super::stay::Terms;
 use super::visit::Workload;
 use crate::LabError;
 use crate::database::drive::{self, Pace, Performance};
+use crate::database::evidence::Observer;
 use crate::database::interval::{Interval, Moment};
 use crate::database::open::OpenDatabase;
 use crate::database::order_entry::{Scale, Think};
@@ -64,13 +65,14 @@ impl Filled {
     /// What the database says.
     pub(super) fn enter<'v>(&'v self, setup: &Setup, terms: Terms<'v>) -> Result<DatabaseStay<'v>, LabError> {
         let open: Box<dyn OpenDatabase + 'v> = match &self.database {
-            Kind::Embedded(embedded) => Box::new(embedded.open(setup)?),
+            Kind::Embedded(embedded) => Box::new(embedded.open(Bytes(self.data_bytes), setup)?),
             Kind::Served(served) => Box::new(served.open(setup, self.data_bytes, terms.cancel)?),
         };
         Ok(DatabaseStay {
             open,
             seed: self.seed,
             scanned: self.scanned,
+            has_flash: setup.flash().is_some(),
             terms,
             grown: 0,
             before: None,
@@ -90,6 +92,8 @@ pub struct DatabaseStay<'v> {
     open: Box<dyn OpenDatabase + 'v>,
     seed: Seed,
     scanned: Option<scan::Rows>,
+    /// Whether there is a flash cache.
+    has_flash: bool,
     terms: Terms<'v>,
     /// Rows of the growing table.
     grown: u64,
@@ -106,7 +110,11 @@ impl DatabaseStay<'_> {
     pub(super) fn prepare(&mut self, workload: Workload, seed: Seed) -> Result<(), LabError> {
         match workload {
             Workload::ReadColdOne | Workload::ReadCold => self.empty_caches()?,
-            Workload::Mixed if self.holds_orders() => {
+            // A cache that holds it all, or a flash cache, is as that of a database that has been open for a while.
+            Workload::Mixed if self.holds_orders() || self.has_flash => {
+                if self.has_flash {
+                    self.empty_caches()?;
+                }
                 let terms = playing(&self.terms, &self.watch, WARMING, seed);
                 self.open.order_entry(self.terms.sessions, Think::None, false, terms)?;
             }
@@ -124,7 +132,10 @@ impl DatabaseStay<'_> {
                 self.grown = count;
                 self.empty_caches()?;
             }
-            Workload::GrowthScanCold | Workload::ScanDirectPath | Workload::ScanScattered => {
+            Workload::GrowthScanCold
+            | Workload::ScanDirectPath
+            | Workload::ScanScattered
+            | Workload::FlashPassOne => {
                 self.empty_caches()?;
             }
             Workload::CommitOne | Workload::Commit => self.open.drop_table(GROWING)?,
@@ -132,6 +143,10 @@ impl DatabaseStay<'_> {
                 // Otherwise the other table's blocks would stand in the way.
                 self.empty_caches()?;
                 self.open.scan(scan::Way::Cached, self.scanned()?, self.terms.cancel)?;
+            }
+            Workload::FlashPassTwo | Workload::FlashPassThree => {
+                self.before = Some(self.open.moment(&self.watch));
+                return Ok(());
             }
             Workload::GrowthScanWarm
             | Workload::Writers
@@ -165,6 +180,9 @@ impl DatabaseStay<'_> {
             Workload::ScanDirectPath => self.scan(scan::Way::DirectPath)?,
             Workload::ScanScattered => self.scan(scan::Way::Scattered)?,
             Workload::ScanCached => self.scan(scan::Way::Cached)?,
+            Workload::FlashPassOne | Workload::FlashPassTwo | Workload::FlashPassThree => {
+                self.scan(scan::Way::Again)?
+            }
             Workload::Writers
             | Workload::WritersExtend
             | Workload::BatchRead
@@ -203,6 +221,11 @@ impl DatabaseStay<'_> {
     /// What the database itself says is in force.
     pub(super) fn proof(&mut self) -> Result<Vec<Proof>, LabError> {
         self.open.proof()
+    }
+
+    /// Looks at the database's buffers from now on, where it shows them.
+    pub(super) fn observe(&self) -> Option<Observer> {
+        self.open.observe()
     }
 
     /// The machine at the edges of the last run's window.
@@ -298,7 +321,8 @@ impl DatabaseStay<'_> {
         let began = clock::now();
         let rows = self.scanned()?;
         let scanned = self.open.scan(way, rows, self.terms.cancel)?;
-        let least_bytes = if way == scan::Way::Cached { 0 } else { scanned.bytes };
+        let cached = matches!(way, scan::Way::Cached | scan::Way::Again);
+        let least_bytes = if cached { 0 } else { scanned.bytes };
         let trial = Trial::whole(began..began + scanned.elapsed, &[scanned.elapsed], scanned.bytes);
         Ok(Done { trial, least_bytes })
     }

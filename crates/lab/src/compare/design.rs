@@ -4,7 +4,7 @@ use super::case::Case;
 use super::plan::Phases;
 use super::visit::Workload;
 use super::{Options, TargetKind};
-use crate::factor::{Cost, Factor, FileClass, Setup, Vary, cost, nearest};
+use crate::factor::{Cost, Factor, FileClass, FlashPolicy, Setup, Storage, Vary, cost, nearest};
 use crate::stage::{self, Obstacle};
 use crate::{LabError, server};
 use io::Api;
@@ -88,6 +88,7 @@ impl Design {
         let base = base(options, &apis);
         let (varied, candidates) = match options.case {
             Case::Placement => moves(options, &base, &mut left_out).map_err(refuse)?,
+            Case::Flash => flash(options, &base).map_err(refuse)?,
             _ => combinations(options, &base, &apis).map_err(refuse)?,
         };
         let mut candidates = candidates;
@@ -367,23 +368,58 @@ fn combinations(
     Ok((varied, candidates))
 }
 
+/// Everything on the slow device, without a flash cache on the fast one and with each policy; everything on the fast one.
+fn flash(options: &Options, base: &Setup) -> Result<(Vec<Factor>, Vec<Candidate>), String> {
+    let base = between(options, base, "puts a flash cache before the slow device")?;
+    if base.target != TargetKind::Engine {
+        return Err(format!(
+            "case flash is of the embedded database: {} has no flash cache of its own; leave --target out, or compare the \
+             devices themselves: redoubt compare placement --target {0}",
+            base.target
+        ));
+    }
+    let all = |storage: &Storage| FileClass::ALL.map(|class| (class, storage.clone())).into();
+    let slow = Setup { place: all(&options.slow), ..base.clone() };
+    let cached = |flash_policy| {
+        let mut setup = Setup { flash_policy, ..slow.clone() };
+        setup.place.insert(FileClass::Flash, options.fast.clone());
+        let name = format!(
+            "slow + flash {}",
+            if flash_policy == FlashPolicy::Classic { "classic" } else { "scan-resistant" }
+        );
+        Candidate { name, setup }
+    };
+    let candidates = vec![
+        Candidate { name: "slow".into(), setup: slow.clone() },
+        cached(FlashPolicy::Classic),
+        cached(FlashPolicy::ScanResistant),
+        Candidate { name: "fast".into(), setup: Setup { place: all(&options.fast), ..base } },
+    ];
+    Ok((vec![Factor::Places, Factor::Place(FileClass::Flash), Factor::FlashPolicy], candidates))
+}
+
+/// What holds in a case that moves files between the slow and the fast place, and `does` nothing else.
+fn between(options: &Options, base: &Setup, does: &str) -> Result<Setup, String> {
+    if let Some(vary) = options.vary.iter().find(|vary| vary.levels.len() > 1) {
+        return Err(format!(
+            "case {1} {does}, and varies nothing beside; hold {0} with one level, \
+             or leave the case out: redoubt compare --vary {vary}",
+            vary.factor, options.case
+        ));
+    }
+    if options.slow == options.fast {
+        return Err(format!("--slow and --fast are both {}; name two places", options.slow));
+    }
+    Ok(Vary::combine(base, &options.case.vary(base.target, &options.vary))?.remove(0))
+}
+
 /// Everything on the slow device; each class alone on the fast one; everything there.
 fn moves(
     options: &Options,
     base: &Setup,
     left_out: &mut Vec<LeftOut>,
 ) -> Result<(Vec<Factor>, Vec<Candidate>), String> {
-    if let Some(vary) = options.vary.iter().find(|vary| vary.levels.len() > 1) {
-        return Err(format!(
-            "case placement moves one class of files after the other, and varies nothing beside; hold {0} with one level, \
-             or leave the case out: redoubt compare --vary {vary}",
-            vary.factor
-        ));
-    }
-    if options.slow == options.fast {
-        return Err(format!("--slow and --fast are both {}; name two places", options.slow));
-    }
-    let base = Vary::combine(base, &options.case.vary(base.target, &options.vary))?.remove(0);
+    let base = between(options, base, "moves one class of files after the other")?;
     let placed = |fast: &[FileClass]| {
         let place = FileClass::ALL.into_iter().map(|class| {
             (class, if fast.contains(&class) { options.fast.clone() } else { options.slow.clone() })

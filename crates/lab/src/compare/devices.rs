@@ -33,7 +33,9 @@ impl Devices {
                 "place",
                 &json!({ "visit": visit, "place": one.place, "disks": one.disks,
                          "classes": one.classes.iter().map(ToString::to_string).collect::<Vec<_>>(),
-                         "iops_max": limit.and_then(|l| l.iops), "bytes_per_second_max": limit.and_then(|l| l.bytes_per_second) }),
+                         "iops_max": limit.and_then(|l| l.iops), "bytes_per_second_max": limit.and_then(|l| l.bytes_per_second),
+                         "write_iops_max": limit.and_then(|l| l.write_iops),
+                         "write_bytes_per_second_max": limit.and_then(|l| l.write_bytes_per_second) }),
             )?;
         }
         Ok(Self { beneath })

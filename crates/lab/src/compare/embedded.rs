@@ -4,12 +4,13 @@ use super::database::{Filled, Kind, ORDERS, cache};
 use super::visit::Workload;
 use crate::LabError;
 use crate::database::drive::{Performance, Terms};
+use crate::database::evidence::Observer;
 use crate::database::interval::Moment;
 use crate::database::open::OpenDatabase;
 use crate::database::order_entry::{self, Think};
 use crate::database::random_read::{self, Rows, Shape};
 use crate::database::scan::{self, Scanned, Way};
-use crate::database::{Database, Places, Sizes, commit, inconsistent, segment_bytes, source};
+use crate::database::{Database, Flash, Places, Sizes, commit, inconsistent, segment_bytes, source};
 use crate::factor::Setup;
 use crate::stage::Proof;
 use engine::{AlterSystem, Instance, Session, Shutdown};
@@ -17,7 +18,10 @@ use host::counters::{Thread, Watch};
 use io::{Access, File};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use units::{Bytes, Seed};
+use units::{Bytes, Nanos, Seed};
+
+/// How often buffers are looked at, where that is wanted: a pass takes a second or two.
+const LOOK_EVERY: Nanos = Nanos::millis(50);
 
 /// A database with its tables.
 pub struct Embedded {
@@ -26,19 +30,23 @@ pub struct Embedded {
     data_file: PathBuf,
     /// Whether the table of rows to read is there.
     reads: bool,
+    /// The file of the flash cache, where one is to be.
+    flash_file: PathBuf,
 }
 
 impl Embedded {
     /// Bytes of its files under `setup` for `data` of each table that is read, and as much growth as a comparison plans.
     pub fn sizes(data: Bytes, setup: &Setup) -> Sizes {
         let quarter = Bytes((data.0 / 4).clamp(16 << 20, 64 << 20));
+        let first = Bytes(data.0 + data.0 / 2);
         Sizes {
             block: setup.block,
             cache: cache(data, setup),
-            data: Bytes(data.0 + data.0 / 2),
+            data: first,
             undo: quarter,
             redo: setup.redo.unwrap_or(quarter),
             redo_groups: 3,
+            flash: setup.flash().map_or(Bytes(0), |_| setup.flash_size.unwrap_or(first)),
         }
     }
 
@@ -54,7 +62,7 @@ impl Embedded {
         seed: Seed,
         cancel: &AtomicBool,
     ) -> Result<Filled, LabError> {
-        let data_file = places.data_file();
+        let (data_file, flash_file) = (places.data_file(), places.flash_file());
         let database = Database::create(places, &Self::sizes(data, setup), &[], seed)?;
         let instance = database.open(&setup.configuration())?;
         let mut session = instance.session("prepare")?;
@@ -65,28 +73,42 @@ impl Embedded {
         if workloads.contains(&Workload::Mixed) {
             order_entry::prepare(&mut session, ORDERS, seed, cancel)?;
         }
-        let scanned = wanted(Workload::scans)
-            .then(|| scan::prepare(&mut session, data.0, cache(data, setup), seed, cancel))
-            .transpose()?;
+        let scanned = if wanted(Workload::scans) {
+            Some(scan::prepare(&mut session, data.0, cache(data, setup), seed, cancel)?)
+        } else if wanted(Workload::passes) {
+            Some(scan::prepare_large(&mut session, data.0, seed, cancel)?)
+        } else {
+            None
+        };
         drop(session);
         instance.shutdown(Shutdown::Immediate)?;
-        let embedded = Self { database, data_file: data_file.clone(), reads: wanted(Workload::reads_rows) };
+        let reads = wanted(Workload::reads_rows);
+        let embedded = Self { database, data_file: data_file.clone(), reads, flash_file };
         Ok(Filled { database: Kind::Embedded(embedded), data_file, data_bytes: data.0, scanned, seed })
     }
 
-    /// Opens the database as `setup` says.
+    /// Opens the database, made for `data` of each table, as `setup` says.
     ///
     /// # Errors
     /// What the engine says.
-    pub(super) fn open(&self, setup: &Setup) -> Result<OpenEmbedded<'_>, LabError> {
+    pub(super) fn open(&self, data: Bytes, setup: &Setup) -> Result<OpenEmbedded<'_>, LabError> {
         let writers = setup.writers.map(|n| ("db_writer_processes".to_owned(), n.to_string()));
         let cache = setup.cache.map(|bytes| ("db_cache_size".to_owned(), bytes.0.to_string()));
         let own = setup.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-        let parameters: Vec<_> = writers.into_iter().chain(cache).chain(own).collect();
+        let flash = setup.flash().map(|_| Flash {
+            file: self.flash_file.clone(),
+            bytes: Self::sizes(data, setup).flash,
+            policy: setup.flash_policy,
+        });
+        let flash_parameters = flash.iter().flat_map(Flash::parameters);
+        let parameters: Vec<_> =
+            writers.into_iter().chain(cache).chain(flash_parameters).chain(own).collect();
         let instance = self.database.open_with(&setup.configuration(), &parameters)?;
         let mut session = instance.session("compare")?;
+        // What another configuration left in it is not this one's.
+        session.alter_system(&AlterSystem::FlushFlashCache)?;
         let rows = self.reads.then(|| random_read::open(&mut session)).transpose()?;
-        Ok(OpenEmbedded { embedded: self, instance, session, rows })
+        Ok(OpenEmbedded { embedded: self, instance, session, rows, flash })
     }
 }
 
@@ -96,6 +118,8 @@ pub struct OpenEmbedded<'v> {
     instance: Instance,
     session: Session,
     rows: Option<Rows>,
+    /// The flash cache that was asked for.
+    flash: Option<Flash>,
 }
 
 impl OpenEmbedded<'_> {
@@ -175,6 +199,7 @@ impl OpenDatabase for OpenEmbedded<'_> {
     fn empty_caches(&mut self, _: &AtomicBool) -> Result<(), LabError> {
         self.session.alter_system(&AlterSystem::Checkpoint)?;
         self.session.alter_system(&AlterSystem::FlushBufferCache)?;
+        self.session.alter_system(&AlterSystem::FlushFlashCache)?;
         let plain = Access { read: true, write: false, direct: false, dsync: false };
         for file in self.instance.datafile() {
             File::open(&file.name, plain)?.drop_cache()?;
@@ -195,7 +220,13 @@ impl OpenDatabase for OpenEmbedded<'_> {
         Moment::of(&self.instance, &[Thread::this()], watch)
     }
 
+    fn observe(&self) -> Option<Observer> {
+        Some(Observer::every(&self.instance, LOOK_EVERY))
+    }
+
     fn flags(&mut self) -> Result<String, LabError> {
+        // A flash cache that was switched off meanwhile spoils the trial.
+        self.proof()?;
         let name = &self.embedded.data_file;
         let open = self.instance.core.files.all().into_iter().find(|file| file.path == *name);
         let file =
@@ -206,9 +237,9 @@ impl OpenDatabase for OpenEmbedded<'_> {
         }
     }
 
-    /// Its parameters are ours; what they do is proven by the flags of its files.
+    /// The flash cache, as the database shows it. Other parameters are ours; what they do is proven by the flags of its files.
     fn proof(&mut self) -> Result<Vec<Proof>, LabError> {
-        Ok(Vec::new())
+        self.flash.iter().map(|flash| flash.proof(&self.instance)).collect()
     }
 
     fn shut_down(self: Box<Self>) -> Result<(), LabError> {

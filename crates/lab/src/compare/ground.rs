@@ -245,7 +245,7 @@ pub fn prepare(
     setup: &Setup,
     bench: &mut Bench,
 ) -> Result<(), LabError> {
-    match stage.filter(|_| setup.capped()) {
+    match stage.filter(|_| setup.capped() && !workload.goes_on()) {
         None => stay.prepare(workload, seed),
         Some(stage) => {
             stage.relax(bench)?;

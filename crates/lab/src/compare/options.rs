@@ -28,9 +28,9 @@ pub struct Options {
     pub vary: Vec<Vary>,
     /// Name of the configuration that the others are held against; `None`: the first.
     pub baseline: Option<String>,
-    /// The slow place of cases `placement` and `async`.
+    /// The slow place of cases `placement`, `async` and `flash`.
     pub slow: Storage,
-    /// The fast place of cases `placement` and `async`.
+    /// The fast place of cases `placement`, `async` and `flash`.
     pub fast: Storage,
     /// Time budget, minutes; `None`: what the case takes.
     pub minutes: Option<f64>,

@@ -63,7 +63,10 @@ const fn base(workload: Workload) -> f64 {
         | Workload::GrowthScanWarm
         | Workload::ScanDirectPath
         | Workload::ScanScattered
-        | Workload::ScanCached => 0.0,
+        | Workload::ScanCached
+        | Workload::FlashPassOne
+        | Workload::FlashPassTwo
+        | Workload::FlashPassThree => 0.0,
     }
 }
 

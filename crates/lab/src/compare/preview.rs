@@ -1,10 +1,11 @@
 //! What a comparison would do, before anything is changed.
 
 use super::design::{Design, LeftOut};
+use super::embedded::Embedded;
 use super::plan::{BLOCKS_MIN, Plan, Price};
 use super::{Options, TargetKind, choose_size, disk};
 use crate::LabError;
-use crate::factor::{Factor, Limit, PRESETS, Storage};
+use crate::factor::{Factor, FileClass, Limit, PRESETS, Storage};
 use units::{Bytes, Nanos, Seed};
 
 /// Seconds that making, filling and removing a stage took on the machine where the default budgets were chosen: with a database, and with
@@ -99,6 +100,7 @@ impl Preview {
         for &factor in &design.varied {
             lines.push(format!("varied: {factor}, {}; {}", factor.title(), means(factor, design.fresh())));
         }
+        lines.extend(flash(design, self.data));
         let held: Vec<String> = Factor::ALL
             .into_iter()
             .filter(|factor| !design.varied.contains(factor) && !told_elsewhere(design, *factor))
@@ -145,13 +147,26 @@ fn uses(design: &Design, name: &str) -> bool {
 
 /// Places are told together where they are one, and by class where they are not.
 fn told_elsewhere(design: &Design, factor: Factor) -> bool {
-    let by_class = design.varied.iter().any(|varied| matches!(varied, Factor::Place(_)));
+    let of_class = |varied: &Factor| matches!(varied, Factor::Place(class) if *class != FileClass::Flash);
+    let by_class = design.varied.iter().any(of_class);
     let several = design.candidates[0].setup.level(Factor::Places) == "several";
     match factor {
+        Factor::Place(FileClass::Flash) | Factor::FlashSize | Factor::FlashPolicy => {
+            design.candidates[0].setup.flash().is_none()
+        }
         Factor::Places => by_class || several,
         Factor::Place(_) => !by_class && !several,
         _ => false,
     }
+}
+
+/// What the flash cache is, where any configuration has one.
+fn flash(design: &Design, data: Bytes) -> Option<String> {
+    let sizes = design.candidates.iter().map(|c| (Embedded::sizes(data, &c.setup).flash, c.setup.flash_size));
+    let (bytes, asked) = sizes.max_by_key(|(bytes, _)| *bytes).filter(|(bytes, _)| bytes.0 > 0)?;
+    let why =
+        if asked.is_some() { "" } else { ", as large as the data file; another: --vary flash_size=…" };
+    Some(format!("flash cache: {bytes}{why}; empty at the begin of each visit"))
 }
 
 /// What varying a factor means for the run.

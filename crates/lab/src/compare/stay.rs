@@ -5,6 +5,7 @@ use super::plan::Phases;
 use super::visit::{Files, Visit, Workload};
 use crate::LabError;
 use crate::bench::Bench;
+use crate::database::evidence::Observer;
 use crate::factor::Setup;
 use crate::stage::Proof;
 use crate::workload::Trial;
@@ -116,6 +117,14 @@ impl Stay<'_> {
         match self {
             Self::Files(visit) => visit.run(workload),
             Self::Database(stay) => stay.run(workload, seed),
+        }
+    }
+
+    /// Looks at the database's buffers from now on, where it shows them.
+    pub fn observe(&self) -> Option<Observer> {
+        match self {
+            Self::Files(_) => None,
+            Self::Database(stay) => stay.observe(),
         }
     }
 

@@ -94,7 +94,12 @@ impl Visit<'_> {
             | Workload::Commit
             | Workload::Writers
             | Workload::BatchOverwrite => {}
-            Workload::ScanDirectPath | Workload::ScanScattered | Workload::ScanCached => {
+            Workload::ScanDirectPath
+            | Workload::ScanScattered
+            | Workload::ScanCached
+            | Workload::FlashPassOne
+            | Workload::FlashPassTwo
+            | Workload::FlashPassThree => {
                 return Err(no_scans());
             }
         }
@@ -120,7 +125,12 @@ impl Visit<'_> {
             Workload::BatchRead => self.batches(Pattern::RandomReadAll),
             Workload::BatchOverwrite => self.batches(Pattern::RandomWrite),
             Workload::BatchExtend => self.batches(Pattern::Append),
-            Workload::ScanDirectPath | Workload::ScanScattered | Workload::ScanCached => Err(no_scans()),
+            Workload::ScanDirectPath
+            | Workload::ScanScattered
+            | Workload::ScanCached
+            | Workload::FlashPassOne
+            | Workload::FlashPassTwo
+            | Workload::FlashPassThree => Err(no_scans()),
         }
     }
 

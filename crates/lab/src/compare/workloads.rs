@@ -32,6 +32,12 @@ pub enum Workload {
     ScanScattered,
     /// Case `scan`: again, when caches hold what they could.
     ScanCached,
+    /// Case `flash`: a scan through the cache when all caches are empty.
+    FlashPassOne,
+    /// The same again: the caches are as the first pass left them.
+    FlashPassTwo,
+    /// And again.
+    FlashPassThree,
     /// Many writers make one file longer.
     WritersExtend,
     /// Case `syscalls`: one submitter reads single blocks in batches, nothing cached.
@@ -58,7 +64,7 @@ pub struct About {
 
 impl Workload {
     /// All, in running order.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 20] = [
         Self::ReadColdOne,
         Self::ReadCold,
         Self::ReadCached,
@@ -72,6 +78,9 @@ impl Workload {
         Self::ScanDirectPath,
         Self::ScanScattered,
         Self::ScanCached,
+        Self::FlashPassOne,
+        Self::FlashPassTwo,
+        Self::FlashPassThree,
         Self::WritersExtend,
         Self::BatchRead,
         Self::BatchOverwrite,
@@ -174,6 +183,27 @@ impl Workload {
                 "MB/s",
                 true,
             ),
+            Self::FlashPassOne => about(
+                "flash-pass-1",
+                "scan, first pass",
+                "How fast is a table scanned that no cache holds?",
+                "MB/s",
+                true,
+            ),
+            Self::FlashPassTwo => about(
+                "flash-pass-2",
+                "scan, second pass",
+                "How fast is it scanned again, with what the first pass left in the caches?",
+                "MB/s",
+                true,
+            ),
+            Self::FlashPassThree => about(
+                "flash-pass-3",
+                "scan, third pass",
+                "How fast is it scanned a third time?",
+                "MB/s",
+                true,
+            ),
             Self::WritersExtend => about(
                 "writers-extend",
                 "many writers extend one file",
@@ -208,11 +238,13 @@ impl Workload {
     /// Whether `target` can do it.
     pub fn runs_on(self, target: TargetKind) -> bool {
         match target {
-            TargetKind::Files => !self.scans(),
+            TargetKind::Files => !self.scans() && !self.passes(),
             // Many writers on one file are database writers there, and part of `mixed`.
             TargetKind::Engine => !self.plain(),
-            // No server has direct path reads that one could ask for.
-            TargetKind::Postgres | TargetKind::Mariadb => !self.plain() && self != Self::ScanDirectPath,
+            // No server has direct path reads that one could ask for, or a flash cache.
+            TargetKind::Postgres | TargetKind::Mariadb => {
+                !self.plain() && !self.passes() && self != Self::ScanDirectPath
+            }
         }
     }
 
@@ -233,7 +265,9 @@ impl Workload {
 
     /// Whether it is a fixed amount of work instead of a span of time.
     pub fn bulk(self) -> bool {
-        self.scans() || matches!(self, Self::GrowthWrite | Self::GrowthScanCold | Self::GrowthScanWarm)
+        self.scans()
+            || self.passes()
+            || matches!(self, Self::GrowthWrite | Self::GrowthScanCold | Self::GrowthScanWarm)
     }
 
     /// Whether it reads from the table of rows.
@@ -244,6 +278,16 @@ impl Workload {
     /// Whether it scans the table of case `scan`.
     pub fn scans(self) -> bool {
         matches!(self, Self::ScanDirectPath | Self::ScanScattered | Self::ScanCached)
+    }
+
+    /// Whether it is a pass of case `flash`.
+    pub fn passes(self) -> bool {
+        matches!(self, Self::FlashPassOne | Self::FlashPassTwo | Self::FlashPassThree)
+    }
+
+    /// Whether it begins as the workload before left everything: nothing is prepared.
+    pub fn goes_on(self) -> bool {
+        matches!(self, Self::FlashPassTwo | Self::FlashPassThree)
     }
 
     /// Sessions or writers at once, when the configuration has `sessions`.
@@ -276,6 +320,9 @@ impl Workload {
                 | Self::ScanDirectPath
                 | Self::ScanScattered
                 | Self::ScanCached
+                | Self::FlashPassOne
+                | Self::FlashPassTwo
+                | Self::FlashPassThree
                 | Self::BatchRead
         )
     }

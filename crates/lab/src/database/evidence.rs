@@ -37,6 +37,11 @@ struct Seen {
 impl Observer {
     /// Begins to look.
     pub fn start(instance: &Instance) -> Self {
+        Self::every(instance, LOOK_EVERY)
+    }
+
+    /// The same, at buffers and redo `often`.
+    pub fn every(instance: &Instance, often: Nanos) -> Self {
         let core = instance.core.clone();
         let sampler = Sampler::start(&core.waits, SAMPLE_EVERY, SAMPLES_MAX);
         let reader = sampler.reader();
@@ -44,7 +49,7 @@ impl Observer {
         let (stop, stopped) = mpsc::channel();
         let (shelf, watched) = (seen.clone(), core.clone());
         let look = move || {
-            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK_EVERY.duration()) {
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(often.duration()) {
                 shelf.lock().unwrap_or_else(PoisonError::into_inner).look(&watched);
             }
         };
@@ -90,8 +95,9 @@ impl Seen {
             ("dirty", states.dirty),
             ("read", states.read),
             ("flashcur", states.flashcur),
+            ("flashfree", states.flashfree),
         ];
-        for (state, buffers) in named.into_iter().filter(|(state, n)| *n > 0 || *state != "flashcur") {
+        for (state, buffers) in named.into_iter().filter(|(state, n)| *n > 0 || !state.starts_with("flash")) {
             self.buffers.push(BufferStateRow { t_ns, state: state.to_owned(), buffers });
         }
         let groups = core.redo.log();

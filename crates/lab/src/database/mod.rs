@@ -7,6 +7,7 @@
 pub mod commit;
 pub mod drive;
 pub mod evidence;
+mod flash;
 pub mod growth;
 pub mod interval;
 pub mod open;
@@ -20,6 +21,7 @@ mod storage;
 use crate::LabError;
 use crate::compare::configuration::Configuration;
 use engine::{AlterSystem, Background, Environment, Instance, InstanceConfig, Row, Session, Shutdown};
+pub use flash::Flash;
 use io::IoMode;
 pub use places::Places;
 use std::sync::Arc;
@@ -42,13 +44,16 @@ pub struct Sizes {
     pub redo: Bytes,
     /// Redo groups.
     pub redo_groups: u32,
+    /// Flash cache; nothing: none.
+    pub flash: Bytes,
 }
 
 impl Sizes {
     /// Bytes of all files when they are made.
     pub fn total(&self) -> Bytes {
         const SYSTEM_AND_TEMP: u64 = 32 << 20;
-        Bytes(self.data.0 + self.undo.0 + u64::from(self.redo_groups) * self.redo.0 + SYSTEM_AND_TEMP)
+        let redo = u64::from(self.redo_groups) * self.redo.0;
+        Bytes(self.data.0 + self.undo.0 + redo + self.flash.0 + SYSTEM_AND_TEMP)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A database that is open, ours or a server, in the verbs that cases need: what is done to it is written once, over these.
 
 use super::drive::{Performance, Terms};
+use super::evidence::Observer;
 use super::interval::Moment;
 use super::order_entry::Think;
 use super::random_read::Shape;
@@ -109,10 +110,13 @@ pub trait OpenDatabase {
     /// Everything that is counted, now.
     fn moment(&mut self, watch: &Watch) -> Moment;
 
+    /// Looks at its buffers from now on, where it shows them.
+    fn observe(&self) -> Option<Observer>;
+
     /// Open flags of its files during the last workload, as the kernel shows them.
     ///
     /// # Errors
-    /// They are not what the mode means.
+    /// They are not what the mode means; what else was asked for is not in force any more.
     fn flags(&mut self) -> Result<String, LabError>;
 
     /// What it says of its own settings, where it is a server.

@@ -12,6 +12,8 @@ pub struct Places {
     pub directory: PathBuf,
     /// The classes that have one.
     pub placement: Placement,
+    /// Where a flash cache goes, when it has a place of its own.
+    pub flash: Option<PathBuf>,
     /// Those of the directories in which each file is noted as ours before it is made. Files on a file system that we made ourselves
     /// need no note: they go with it.
     pub workspaces: Vec<Arc<Workspace>>,
@@ -27,6 +29,13 @@ impl Places {
             Some(device) => device.clone(),
         }
     }
+
+    /// The file of the flash cache, or the device that stands for it.
+    pub fn flash_file(&self) -> PathBuf {
+        let place = self.flash.as_ref().unwrap_or(&self.directory);
+        let file = if place.is_dir() { place.join("flash01.dat") } else { place.clone() };
+        std::path::absolute(&file).unwrap_or(file)
+    }
 }
 
 impl From<Arc<Workspace>> for Places {
@@ -34,6 +43,7 @@ impl From<Arc<Workspace>> for Places {
         Self {
             directory: workspace.path().to_owned(),
             placement: Placement::default(),
+            flash: None,
             workspaces: vec![workspace],
         }
     }

@@ -17,15 +17,17 @@ pub enum Way {
     Scattered,
     /// From the cache alone: of a table of its own, that fits.
     Cached,
+    /// As scattered, through the caches as they are; not a way of case `scan`.
+    Again,
 }
 
 impl Way {
-    /// All, in the order in which they are run.
+    /// Those of case `scan`, in the order in which they are run.
     pub const ALL: [Self; 3] = [Self::DirectPath, Self::Scattered, Self::Cached];
 
     const fn table(self) -> &'static str {
         match self {
-            Self::DirectPath | Self::Scattered => TABLE,
+            Self::DirectPath | Self::Scattered | Self::Again => TABLE,
             Self::Cached => CACHED_TABLE,
         }
     }
@@ -37,6 +39,7 @@ impl fmt::Display for Way {
             Self::DirectPath => "direct path",
             Self::Scattered => "scattered",
             Self::Cached => "cached",
+            Self::Again => "again",
         })
     }
 }
@@ -101,6 +104,21 @@ pub fn prepare(
     Ok(rows)
 }
 
+/// Makes the large table alone, of about `bytes`: for [`Way::Again`].
+///
+/// # Errors
+/// What the engine says.
+pub fn prepare_large(
+    session: &mut Session,
+    bytes: u64,
+    seed: Seed,
+    cancel: &AtomicBool,
+) -> Result<Rows, LabError> {
+    let rows = Rows { cached: 0, ..Rows::of(bytes, Bytes(0)) };
+    source::create(session, TABLE, rows.all, seed, cancel)?;
+    Ok(rows)
+}
+
 /// Before the scans of one way, not measured: the cache is to hold the table of [`Way::Cached`].
 ///
 /// # Errors
@@ -124,7 +142,7 @@ pub fn run(session: &mut Session, way: Way, rows: Rows, cancel: &AtomicBool) -> 
     let table = session.table(way.table())?;
     let direct = if way == Way::DirectPath { "always" } else { "never" };
     session.alter_system(&set("_serial_direct_read", direct))?;
-    if way != Way::Cached {
+    if matches!(way, Way::DirectPath | Way::Scattered) {
         session.alter_system(&AlterSystem::FlushBufferCache)?;
     }
     let began = clock::now();

@@ -3,6 +3,7 @@
 //! A factor and its levels are typed as `FACTOR=LEVEL,LEVEL…` ([`Vary`]); all combinations of what is varied make the
 //! configurations ([`Vary::combine`]). Here they are only named, read and checked for sense; `stage` brings them about.
 
+mod flash;
 mod limit;
 mod near;
 mod parameter;
@@ -10,6 +11,7 @@ mod setup;
 mod storage;
 mod vary;
 
+pub use flash::FlashPolicy;
 pub use limit::{Limit, PRESETS, Preset};
 pub use near::nearest;
 pub use setup::{Levels, Setup, cost};
@@ -42,8 +44,12 @@ pub enum Factor {
     BlockSize,
     /// Size of a redo group.
     RedoSize,
+    /// Size of the flash cache.
+    FlashSize,
     /// Buffer cache.
     Cache,
+    /// What is let into the flash cache.
+    FlashPolicy,
     /// Database writers.
     Writers,
     /// I/O mode: `filesystemio_options`.
@@ -69,10 +75,12 @@ pub enum FileClass {
     Redo,
     /// The control file, and with it what the database keeps beside: parameters, alert log.
     Control,
+    /// The flash cache, where there is one: not among [`FileClass::ALL`], which every database has.
+    Flash,
 }
 
 impl FileClass {
-    /// All of them.
+    /// Those of every database.
     pub const ALL: [Self; 5] = [Self::Data, Self::Undo, Self::Temp, Self::Redo, Self::Control];
 
     /// As it is typed behind `place.`.
@@ -83,6 +91,7 @@ impl FileClass {
             Self::Temp => "temp",
             Self::Redo => "redo",
             Self::Control => "control",
+            Self::Flash => "flash",
         }
     }
 }
@@ -150,7 +159,7 @@ impl fmt::Display for Cost {
 
 impl Factor {
     /// All of them but the parameters of databases, the costliest first: the order in which a configuration's name and plan tell them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 25] = [
         Self::Target,
         Self::Fs,
         Self::Mount,
@@ -160,6 +169,7 @@ impl Factor {
         Self::Place(FileClass::Temp),
         Self::Place(FileClass::Redo),
         Self::Place(FileClass::Control),
+        Self::Place(FileClass::Flash),
         Self::Throttle,
         Self::Scheduler,
         Self::Queue(QueueSetting::NrRequests),
@@ -168,7 +178,9 @@ impl Factor {
         Self::Queue(QueueSetting::WbtLatUsec),
         Self::BlockSize,
         Self::RedoSize,
+        Self::FlashSize,
         Self::Cache,
+        Self::FlashPolicy,
         Self::Writers,
         Self::Io,
         Self::Api,
@@ -183,14 +195,19 @@ impl Factor {
     /// What a change of it costs.
     pub const fn cost(self) -> Cost {
         match self {
-            Self::Target | Self::Fs | Self::Places | Self::Place(_) | Self::BlockSize | Self::RedoSize => {
-                Cost::Hard
-            }
+            Self::Target
+            | Self::Fs
+            | Self::Places
+            | Self::Place(_)
+            | Self::BlockSize
+            | Self::RedoSize
+            | Self::FlashSize => Cost::Hard,
             Self::Mount => Cost::Medium,
             Self::Throttle
             | Self::Scheduler
             | Self::Queue(_)
             | Self::Cache
+            | Self::FlashPolicy
             | Self::Writers
             | Self::Io
             | Self::Api
@@ -208,12 +225,16 @@ impl Factor {
                  mount options behind a colon (ext4:data=writeback+noatime), or raw (no file system)"
             }
             Self::Mount => "mount options joined by + (noatime+discard), or defaults",
+            Self::Place(FileClass::Flash) => {
+                "none (no flash cache), here, a directory (/ssd), a free block device (/dev/nvme0n1), or throttled:LIMIT with \
+                 @DIRECTORY behind it when it shall lie elsewhere (throttled:ssd-sata)"
+            }
             Self::Places | Self::Place(_) => {
                 "here, a directory (/ssd), a free block device (/dev/sdb), or throttled:LIMIT with @DIRECTORY behind it when \
                  it shall lie elsewhere (throttled:hdd-7200, throttled:150iops+35MB/s@/data)"
             }
             Self::Throttle => {
-                "off, a limit (150iops, 35MB/s, 3000iops+125MB/s) or a device to imitate (hdd-7200, aws-gp3 …)"
+                "off, a limit (150iops, 35MB/s, 3000iops+125MB/s, 250MB/s+write:70MB/s) or a device to imitate (hdd-7200, aws-gp3 …)"
             }
             Self::Scheduler => {
                 "as-is, none, mq-deadline, kyber, bfq: what the kernel has for the loop device that we make; for a disk of yours, \
@@ -227,7 +248,9 @@ impl Factor {
             Self::Queue(QueueSetting::WbtLatUsec) => "as-is, or µs such as 75000 (0: off)",
             Self::BlockSize => "4k, 8k, 16k or 32k",
             Self::RedoSize => "a size such as 64m",
+            Self::FlashSize => "auto (as large as the data file), or a size such as 4g",
             Self::Cache => "auto, or a size such as 64m",
+            Self::FlashPolicy => "scan_resistant, classic",
             Self::Writers => "a number of database writers, 1 to 36",
             Self::Io => "none (or cached), asynch, directio, setall, concurrent",
             Self::Api => "io_uring, libaio; with --target postgres io_uring, threads (its worker processes)",
@@ -248,6 +271,7 @@ impl Factor {
             Self::Place(FileClass::Temp) => "where the temporary files lie",
             Self::Place(FileClass::Redo) => "where the redo log lies",
             Self::Place(FileClass::Control) => "where the control file lies",
+            Self::Place(FileClass::Flash) => "where the flash cache lies",
             Self::Throttle => "cap on the device: what if it were slower?",
             Self::Scheduler => "I/O scheduler of the device",
             Self::Queue(QueueSetting::NrRequests) => "requests in the device's queue",
@@ -256,7 +280,9 @@ impl Factor {
             Self::Queue(QueueSetting::WbtLatUsec) => "throttling of writeback",
             Self::BlockSize => "database block",
             Self::RedoSize => "size of a redo group",
+            Self::FlashSize => "size of the flash cache",
             Self::Cache => "buffer cache",
+            Self::FlashPolicy => "what is let into the flash cache",
             Self::Writers => "database writers",
             Self::Io => "I/O mode (filesystemio_options)",
             Self::Api => "API of asynchronous calls",
@@ -280,7 +306,9 @@ impl fmt::Display for Factor {
             Self::Scheduler => "scheduler",
             Self::BlockSize => "block_size",
             Self::RedoSize => "redo_size",
+            Self::FlashSize => "flash_size",
             Self::Cache => "cache",
+            Self::FlashPolicy => "flash_policy",
             Self::Writers => "writers",
             Self::Io => "io",
             Self::Api => "api",

@@ -2,7 +2,7 @@
 
 use super::limit::Limit;
 use super::storage::{Fs, Storage, mount_options};
-use super::{Cost, Factor, FileClass, QueueSetting};
+use super::{Cost, Factor, FileClass, FlashPolicy, QueueSetting};
 use crate::compare::TargetKind;
 use crate::compare::configuration::Configuration;
 use io::{Api, IoMode};
@@ -21,7 +21,7 @@ pub struct Setup {
     pub fs: Fs,
     /// Mount options beside those of [`Fs::Made`], joined by commas; may be empty.
     pub mount: String,
-    /// Where files of a class lie; what is not in here lies [`Storage::Here`].
+    /// Where files of a class lie; what is not in here lies [`Storage::Here`], but for the flash cache: then there is none.
     pub place: BTreeMap<FileClass, Storage>,
     /// Cap on the device under everything that lies here.
     pub throttle: Option<Limit>,
@@ -35,6 +35,10 @@ pub struct Setup {
     pub redo: Option<Bytes>,
     /// Buffer cache; none: chosen by the plan.
     pub cache: Option<Bytes>,
+    /// Size of the flash cache; none: as large as the data file.
+    pub flash_size: Option<Bytes>,
+    /// What is let into it.
+    pub flash_policy: FlashPolicy,
     /// Database writers; none: the database's own default.
     pub writers: Option<u32>,
     /// I/O mode.
@@ -61,6 +65,8 @@ impl Default for Setup {
             block: Bytes::kib(8),
             redo: None,
             cache: None,
+            flash_size: None,
+            flash_policy: FlashPolicy::default(),
             writers: None,
             mode: IoMode::Setall,
             api: Api::IoUring,
@@ -83,7 +89,7 @@ impl Setup {
         self.writers.map_or_else(|| self.configuration().writers(), |writers| (writers, writers))
     }
 
-    /// Where files of `class` lie.
+    /// Where files of `class` lie; of the flash cache where there is one.
     pub fn storage(&self, class: FileClass) -> &Storage {
         self.place.get(&class).unwrap_or(&Storage::Here)
     }
@@ -103,8 +109,13 @@ impl Setup {
         [made, &self.mount].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",")
     }
 
-    /// The level of `factor`, as it would be typed.
+    /// The level of `factor`, as it would be typed; `none` of what belongs to a flash cache where there is none.
     pub fn level(&self, factor: Factor) -> String {
+        if factor.needs_flash() && self.flash().is_none() { "none".into() } else { self.typed(factor) }
+    }
+
+    /// The level of `factor`, whether or not it means anything beside the others.
+    pub(super) fn typed(&self, factor: Factor) -> String {
         let or = |value: Option<String>, otherwise: &str| value.unwrap_or_else(|| otherwise.into());
         match factor {
             Factor::Target => self.target.to_string(),
@@ -116,13 +127,16 @@ impl Setup {
                 let together = FileClass::ALL.iter().all(|class| self.storage(*class) == data);
                 if together { data.to_string() } else { "several".into() }
             }
+            Factor::Place(FileClass::Flash) => or(self.flash().map(ToString::to_string), "none"),
             Factor::Place(class) => self.storage(class).to_string(),
             Factor::Throttle => or(self.throttle.map(|limit| limit.to_string()), "off"),
             Factor::Scheduler => or(self.scheduler.clone(), "as-is"),
             Factor::Queue(setting) => or(self.queue.get(&setting).cloned(), "as-is"),
             Factor::BlockSize => short(self.block),
             Factor::RedoSize => or(self.redo.map(short), "auto"),
+            Factor::FlashSize => or(self.flash_size.map(short), "auto"),
             Factor::Cache => or(self.cache.map(short), "auto"),
+            Factor::FlashPolicy => self.flash_policy.to_string(),
             Factor::Writers => or(self.writers.map(|n| n.to_string()), "auto"),
             Factor::Io => self.mode.to_string(),
             Factor::Api => self.configuration().api.to_string(),
@@ -149,7 +163,10 @@ impl Setup {
             }
             Factor::Places => {
                 let storage: Storage = typed.parse()?;
-                self.place = FileClass::ALL.into_iter().map(|class| (class, storage.clone())).collect();
+                self.place.extend(FileClass::ALL.into_iter().map(|class| (class, storage.clone())));
+            }
+            Factor::Place(FileClass::Flash) if typed == "none" => {
+                self.place.remove(&FileClass::Flash);
             }
             Factor::Place(class) => {
                 self.place.insert(class, typed.parse()?);
@@ -189,6 +206,10 @@ impl Setup {
             Factor::RedoSize => {
                 self.redo = unless("auto").map(|size| at_least(&size, Bytes::mib(4))).transpose()?
             }
+            Factor::FlashSize => {
+                self.flash_size = unless("auto").map(|size| at_least(&size, Bytes::mib(1))).transpose()?
+            }
+            Factor::FlashPolicy => self.flash_policy = typed.parse()?,
             Factor::Cache => {
                 self.cache = unless("auto").map(|size| at_least(&size, Bytes::mib(1))).transpose()?
             }
@@ -230,6 +251,9 @@ impl Setup {
                 Factor::Fs | Factor::Io | Factor::Api | Factor::Target => words.push(level),
                 Factor::Scheduler if level != "none" => words.push(level),
                 Factor::Places => words.push(format!("on {level}")),
+                Factor::Place(FileClass::Flash) if level == "none" => words.push("no flash cache".into()),
+                Factor::FlashSize | Factor::FlashPolicy if level == "none" => {}
+                Factor::FlashPolicy => words.push(level),
                 Factor::Place(class) => words.push(format!("{class} on {level}")),
                 Factor::Parameter(name) => words.push(format!("{name} {level}")),
                 _ => words.push(format!("{factor} {level}")),
@@ -268,8 +292,11 @@ impl Setup {
         }
         if self.target == TargetKind::Files {
             let together = self.level(Factor::Places) != "several";
-            let others =
-                |class: &&FileClass| !matches!(class, FileClass::Data | FileClass::Redo) && !together;
+            let others = |class: &&FileClass| match class {
+                FileClass::Data | FileClass::Redo => false,
+                FileClass::Flash => true,
+                FileClass::Undo | FileClass::Temp | FileClass::Control => !together,
+            };
             if let Some(class) = self.place.keys().find(others) {
                 return Err(format!(
                     "target files has no {class} files; leave place.{class} out, or type --target engine"
@@ -358,6 +385,8 @@ mod tests {
             (Factor::Cache, "1.5g", "1536m"),
             (Factor::Cache, "auto", "auto"),
             (Factor::Writers, "2", "2"),
+            (Factor::Place(FileClass::Flash), "throttled:ssd-sata", "throttled:ssd-sata"),
+            (Factor::Place(FileClass::Flash), "none", "none"),
             (Factor::Io, "cached", "none"),
             (Factor::Api, "libaio", "libaio"),
             (Factor::Sessions, "4", "4"),
@@ -376,6 +405,8 @@ mod tests {
             (Factor::BlockSize, "5000", "8k"),
             (Factor::Cache, "8x", "unit"),
             (Factor::RedoSize, "1k", "at least"),
+            (Factor::FlashSize, "1k", "at least"),
+            (Factor::FlashPolicy, "lru", "classic"),
             (Factor::Scheduler, "none; rm", "mq-deadline"),
             (Factor::Scheduler, "none@sdb", "@/dev/sdb"),
             (Factor::Queue(QueueSetting::NrRequests), "64@/dev/../sdb", "64"),

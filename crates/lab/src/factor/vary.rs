@@ -27,8 +27,8 @@ impl Vary {
                 return Err(wrong(format!("a level is missing; type {}", factor.grammar())));
             }
             setup.set(factor, typed.as_ref()).map_err(wrong)?;
-            // The API of a blocking mode is not what was typed; no factor but this one depends on another.
-            let level = if factor == Factor::Api { setup.api.to_string() } else { setup.level(factor) };
+            // The API of a blocking mode is not what was typed; that of a flash cache needs one.
+            let level = if factor == Factor::Api { setup.api.to_string() } else { setup.typed(factor) };
             if read.contains(&level) {
                 return Err(format!("{factor}: {level} stands there twice; name each level once"));
             }
@@ -63,6 +63,14 @@ impl Vary {
                 }
             }
             setups = next;
+        }
+        if let Some(vary) = varied.iter().find(|vary| vary.factor.needs_flash())
+            && setups.iter().all(|setup| setup.flash().is_none())
+        {
+            return Err(format!(
+                "{0} belongs to a flash cache, and there is none; type --vary place.flash=/ssd beside --vary {vary}",
+                vary.factor
+            ));
         }
         let mut distinct: Vec<Setup> = Vec::new();
         for setup in setups {
@@ -158,6 +166,8 @@ mod tests {
         }
         let twice = Vary::combine(&Setup::default(), &[vary("io=none"), vary("io=setall")]);
         assert!(twice.unwrap_err().contains("varied twice"));
+        let flash = Vary::combine(&Setup::default(), &[vary("flash_policy=classic")]);
+        assert!(flash.unwrap_err().contains("--vary place.flash=/ssd"));
         let alone = Vary::combine(&Setup::default(), &[vary("mount=noatime")]);
         assert!(alone.unwrap_err().contains("--vary fs=ext4"));
     }

@@ -9,6 +9,7 @@ use crate::database::interval::Moment;
 use crate::database::open::OpenDatabase;
 use crate::database::order_entry::{Scale, Think};
 use crate::database::random_read::Shape;
+use crate::database::evidence::Observer;
 use crate::database::scan::{Rows, Scanned, Way};
 use crate::stage::Proof;
 use host::counters::Watch;
@@ -173,6 +174,10 @@ impl<S: DerefMut<Target = Server>> OpenDatabase for OpenServer<S> {
             Ok(session) => Moment::of_server(kind, session, watch),
             Err(_) => Moment::uncounted(watch),
         }
+    }
+
+    fn observe(&self) -> Option<Observer> {
+        None
     }
 
     fn flags(&mut self) -> Result<String, LabError> {

@@ -48,6 +48,7 @@ pub fn possible(kind: Kind, setup: &Setup, named: &Named) -> Result<(), Obstacle
         undo: nothing,
         redo: nothing,
         redo_groups: 3,
+        flash: Bytes(0),
     };
     let settings = Settings::of(kind, setup, &sizes);
     arguments(kind, &version, &settings, &Layout::in_folder(Path::new("/"))).map_err(|e| told(&e))?;
@@ -59,6 +60,9 @@ pub fn possible(kind: Kind, setup: &Setup, named: &Named) -> Result<(), Obstacle
     }
     if setup.writers.is_some() {
         return refuse(format!("{kind} has no number of database writers"), "");
+    }
+    if setup.flash().is_some() {
+        return refuse(format!("{kind} has no flash cache of its own"), "--target engine");
     }
     match FileClass::ALL.into_iter().find(|class| alone(setup, *class) && kind.cannot_place(*class).is_some())
     {

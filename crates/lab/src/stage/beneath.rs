@@ -22,7 +22,7 @@ impl Stage {
     /// What lies beneath the places of `setup`, which is in force.
     pub fn beneath(&self, setup: &Setup) -> Vec<Beneath> {
         let mut all: Vec<Beneath> = Vec::new();
-        for class in FileClass::ALL {
+        for class in setup.classes() {
             let place = setup.storage(class).to_string();
             match all.iter_mut().find(|beneath| beneath.place == place) {
                 Some(known) => known.classes.push(class),

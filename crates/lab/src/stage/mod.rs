@@ -129,6 +129,7 @@ impl Stage {
                 redo: self.spots.get(&FileClass::Redo).cloned().unwrap_or_default(),
                 control: one(FileClass::Control),
             },
+            flash: one(FileClass::Flash),
             workspaces: self.workspaces.iter().map(|(_, workspace)| Arc::clone(workspace)).collect(),
         }
     }
@@ -166,7 +167,7 @@ impl Stage {
             }
             self.volumes.push(volume);
         }
-        for class in FileClass::ALL {
+        for class in setup.classes() {
             if let Storage::Directory(parent) = setup.storage(class) {
                 let path = self.workspace(parent, bench)?.path().to_owned();
                 self.spots.insert(class, vec![path]);

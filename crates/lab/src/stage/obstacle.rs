@@ -49,8 +49,15 @@ pub fn possible(setup: &Setup) -> Result<(), Obstacle> {
     let refuse = |reason: String, command: &str| Err(Obstacle { reason, command: command.into() });
     // The sizes do not matter: only what has to be made is asked for.
     let nothing = Bytes(1 << 20);
-    let sizes =
-        Sizes { block: nothing, cache: nothing, data: nothing, undo: nothing, redo: nothing, redo_groups: 3 };
+    let sizes = Sizes {
+        block: nothing,
+        cache: nothing,
+        data: nothing,
+        undo: nothing,
+        redo: nothing,
+        redo_groups: 3,
+        flash: nothing,
+    };
     if setup.target == TargetKind::Files && setup.fs == Fs::Raw {
         return refuse("plain files need a file system, and fs is raw".into(), "--target engine");
     }
@@ -60,7 +67,7 @@ pub fn possible(setup: &Setup) -> Result<(), Obstacle> {
             None => change::can_attach()?,
         }
     }
-    for class in FileClass::ALL {
+    for class in setup.classes() {
         place(setup, class, sizes.redo_groups)?;
     }
     let capped = setup.throttle.is_some()

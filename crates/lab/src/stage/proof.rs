@@ -3,7 +3,7 @@
 use super::Stage;
 use super::volume::Volume;
 use crate::LabError;
-use crate::factor::{FileClass, Setup};
+use crate::factor::Setup;
 use host::change::{Caps, queue_setting};
 use host::{HostError, facts};
 use record::json::{Value, json};
@@ -42,11 +42,9 @@ impl Stage {
                 proofs.push(cap_proof(&self.caps, volume, limit.limits())?);
             }
         }
-        for class in FileClass::ALL {
-            if let Some(paths) = self.spots.get(&class) {
-                let text: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-                proofs.push(Proof::new(format!("place.{class}"), text.join(", ")));
-            }
+        for (class, paths) in &self.spots {
+            let text: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            proofs.push(Proof::new(format!("place.{class}"), text.join(", ")));
         }
         for setting in self.settings.all() {
             let shown = queue_setting(&setting.disk, setting.name).unwrap_or_default();

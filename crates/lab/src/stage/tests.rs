@@ -67,6 +67,7 @@ fn sizes() -> Sizes {
         undo: small,
         redo: small,
         redo_groups: 3,
+        flash: small,
     }
 }
 

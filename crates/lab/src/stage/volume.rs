@@ -59,6 +59,7 @@ fn room(class: FileClass, sizes: &Sizes) -> Bytes {
         FileClass::Temp => TEMP_BYTES,
         FileClass::Redo => Bytes(sizes.redo.0 * u64::from(sizes.redo_groups)),
         FileClass::Control => Bytes::mib(4),
+        FileClass::Flash => sizes.flash,
     }
 }
 
@@ -69,7 +70,7 @@ pub(super) fn plans(setup: &Setup, sizes: &Sizes) -> Vec<Plan> {
         Fs::Here | Fs::Raw => FILE_SYSTEM.to_owned(),
     };
     let mut plans = here(setup, sizes, &made);
-    for class in FileClass::ALL {
+    for class in setup.classes() {
         let storage = setup.storage(class);
         if matches!(storage, Storage::Here | Storage::Directory(_)) {
             continue;
@@ -97,7 +98,7 @@ pub(super) fn plans(setup: &Setup, sizes: &Sizes) -> Vec<Plan> {
 
 /// What stands for the place that nobody named.
 fn here(setup: &Setup, sizes: &Sizes, made: &str) -> Vec<Plan> {
-    let left = || FileClass::ALL.into_iter().filter(|class| *setup.storage(*class) == Storage::Here);
+    let left = || setup.classes().filter(|class| *setup.storage(*class) == Storage::Here);
     let plan =
         |role: String, classes, bytes, kind| Plan { role, classes, bytes, kind, storage: Storage::Here };
     match setup.fs {
@@ -112,7 +113,7 @@ fn here(setup: &Setup, sizes: &Sizes, made: &str) -> Vec<Plan> {
                     FileClass::Redo => sizes.redo_groups,
                     // The control file, SYSTEM and the alert log need names: they stay in the directory.
                     FileClass::Control => 0,
-                    FileClass::Data | FileClass::Undo | FileClass::Temp => 1,
+                    FileClass::Data | FileClass::Undo | FileClass::Temp | FileClass::Flash => 1,
                 };
                 let bytes =
                     Bytes::mib((room(class, sizes).0 / u64::from(devices.max(1))).div_ceil(1 << 20) + 1);

@@ -110,6 +110,7 @@ fn options(case: Case, configuration: &str, directory: &Path, folder: &Path) -> 
         redo: Bytes::mib(64),
         rate: None,
         think: Think::None,
+        flash: lab::factor::Setup::default(),
         parameters: Vec::new(),
         references: false,
         seed: Seed::draw(),

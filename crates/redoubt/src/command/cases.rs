@@ -46,6 +46,7 @@ pub fn run() {
         let command = match case {
             Case::IoModes => "redoubt compare".to_owned(),
             Case::Placement => "redoubt compare placement --slow /hdd --fast /ssd".to_owned(),
+            Case::Flash => "redoubt compare flash --slow /hdd --fast /ssd".to_owned(),
             other => format!("redoubt compare {other}"),
         };
         let titles: Vec<_> =

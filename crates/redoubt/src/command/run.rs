@@ -2,10 +2,11 @@
 
 use super::{command_line, directory, measured};
 use crate::cli::{Run, RunTarget, Thinking};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use io::{Api, IoMode};
 use lab::compare::configuration::Configuration;
 use lab::database::order_entry::Think;
+use lab::factor::{Factor, FileClass, Setup};
 use lab::run::Target;
 use lab::server::Kind;
 use std::path::PathBuf;
@@ -50,6 +51,21 @@ fn parameter(text: &str) -> Result<(String, String)> {
     }
 }
 
+/// The flash cache, as levels of its factors.
+fn flash(options: &Run) -> Result<Setup> {
+    let mut setup = Setup::default();
+    for (factor, name, typed) in [
+        (Factor::Place(FileClass::Flash), "--flash", &options.flash),
+        (Factor::FlashSize, "--flash-size", &options.flash_size),
+        (Factor::FlashPolicy, "--flash-policy", &options.flash_policy),
+    ] {
+        if let Some(level) = typed {
+            setup.set(factor, level).map_err(|error| anyhow!("{name}: {error}"))?;
+        }
+    }
+    Ok(setup)
+}
+
 pub fn run(options: Run) -> Result<ExitCode> {
     let (target, usual) = target(&options);
     let mode = options.io.unwrap_or(usual);
@@ -70,6 +86,7 @@ pub fn run(options: Run) -> Result<ExitCode> {
             Thinking::Light => Think::Light,
             Thinking::Spec => Think::Spec,
         },
+        flash: flash(&options)?,
         parameters: options.parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
         references: options.references,
         seed: options.run.seed.map_or_else(Seed::draw, Seed),

@@ -7,6 +7,7 @@
 mod advise;
 mod collapse;
 mod factors;
+mod flash;
 mod fuse;
 mod guide;
 mod ordinary;

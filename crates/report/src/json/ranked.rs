@@ -5,6 +5,7 @@ use crate::model::calls::{Pair, Submit};
 use crate::model::compare::{Cell, Comparison, Workload};
 use crate::model::devices::DeviceUse;
 use crate::model::factors::Proof;
+use crate::model::passes::{Pass, Passes};
 use crate::model::ranked as said;
 use record::json::{Value, json};
 use stats::rank::Effect;
@@ -98,6 +99,21 @@ pub(super) fn placements(c: &Comparison) -> Value {
             })).collect::<Vec<_>>() })
         })
         .collect()
+}
+
+/// Repeated scans with and without a flash cache.
+pub(super) fn passes(c: &Comparison) -> Value {
+    let pass = |p: &Pass| {
+        json!({ "seconds": number(p.seconds), "blocks": number(p.blocks), "hits": number(p.hits), "inserts": number(p.inserts),
+                "aged_out": number(p.aged_out),
+                "skips": p.skips.iter().map(|(reason, n)| json!({ "reason": reason, "blocks": number(*n) })).collect::<Vec<_>>() })
+    };
+    let one = |p: &Passes| {
+        json!({ "configuration": c.configurations[p.configuration].name, "flash_cache": p.flash,
+                "passes": p.passes.iter().map(pass).collect::<Vec<_>>(), "second_to_first": p.second.as_ref().map(interval),
+                "third_to_first": p.third.as_ref().map(interval), "sentences": p.sentences(c) })
+    };
+    c.passes.iter().map(one).collect()
 }
 
 /// The devices of a configuration, each by itself.

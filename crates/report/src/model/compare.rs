@@ -11,6 +11,7 @@ use super::doubts::{Doubts, Marks};
 use super::evidence::Evidence;
 use super::factors::{self, Effects, Proof, Varied};
 use super::over_time::Stretch;
+use super::passes::{self, Passes};
 use super::placement::{self, Placement};
 use super::shape::Shape;
 use super::weighted::{self, Mix};
@@ -37,6 +38,8 @@ pub struct Comparison {
     pub factors: Vec<Varied>,
     /// Which one move of files pays, where places were varied.
     pub placements: Vec<Placement>,
+    /// What a flash cache makes of repeated scans, where that was asked.
+    pub passes: Vec<Passes>,
     /// What became of calls, where that was asked.
     pub calls: Calls,
     /// The workloads, in the order of the plan.
@@ -194,6 +197,7 @@ impl Comparison {
             baseline,
             factors: factors::varied(evidence),
             placements: Vec::new(),
+            passes: Vec::new(),
             calls: Calls::default(),
             workloads: Vec::new(),
             mix: Err(String::new()),
@@ -217,6 +221,7 @@ impl Comparison {
             comparison.workloads.push(workload);
         }
         comparison.placements = placement::read(&comparison);
+        comparison.passes = passes::read(evidence, &comparison);
         comparison.calls = Calls::read(evidence, &comparison);
         comparison.left_out = left_out.into_iter().collect();
         comparison.mix = weighted::mix(evidence, &comparison);

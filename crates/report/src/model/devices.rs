@@ -59,11 +59,13 @@ impl Cell {
     }
 }
 
-/// Highest rates that are let through, of reads and of writes each.
+/// Highest rates that are let through, of reads and of writes each; of writes apart where they have rates of their own.
 #[derive(Clone, Copy, Default)]
 struct Cap {
     iops: Option<f64>,
     bytes_per_second: Option<f64>,
+    write_iops: Option<f64>,
+    write_bytes_per_second: Option<f64>,
 }
 
 /// Growth of the counters of one place.
@@ -104,9 +106,9 @@ impl Grown {
         let cap = cap(evidence, place);
         let shares = [
             ("reads", cap.iops),
-            ("writes", cap.iops),
+            ("writes", cap.write_iops.or(cap.iops)),
             ("read_bytes", cap.bytes_per_second),
-            ("write_bytes", cap.bytes_per_second),
+            ("write_bytes", cap.write_bytes_per_second.or(cap.bytes_per_second)),
         ];
         let of_cap =
             shares.iter().filter_map(|(metric, most)| Some(rate(metric) / (*most)?)).reduce(f64::max);
@@ -129,6 +131,8 @@ fn cap(evidence: &Evidence, place: &str) -> Cap {
     noted.map_or_else(Cap::default, |event| Cap {
         iops: event.json["iops_max"].as_f64(),
         bytes_per_second: event.json["bytes_per_second_max"].as_f64(),
+        write_iops: event.json["write_iops_max"].as_f64(),
+        write_bytes_per_second: event.json["write_bytes_per_second_max"].as_f64(),
     })
 }
 

@@ -62,7 +62,7 @@ pub struct Evidence {
     pub ticks: Vec<AshTickRow>,
     /// What a real server called its waits, and what they were taken for.
     pub native: Vec<NativeWaitRow>,
-    /// Buffers by state.
+    /// Buffers by state; read of case `flash` too.
     pub buffers: Vec<BufferStateRow>,
     /// The redo log.
     pub redo: Vec<RedoStateRow>,
@@ -87,6 +87,10 @@ impl Evidence {
         let sampled: Vec<i64> = match experiment.kind.as_str() {
             "run" => visits.iter().map(|(id, _)| *id).collect(),
             _ => Vec::new(),
+        };
+        let watched: Vec<i64> = match experiment.case.as_deref() {
+            Some("flash") => visits.iter().map(|(id, _)| *id).collect(),
+            _ => sampled.clone(),
         };
         Ok(Self {
             experiment,
@@ -114,7 +118,7 @@ impl Evidence {
             ash: of_visits(reader, &sampled)?,
             ticks: of_visits(reader, &sampled)?,
             native: of_visits(reader, &sampled)?,
-            buffers: of_visits(reader, &sampled)?,
+            buffers: of_visits(reader, &watched)?,
             redo: of_visits(reader, &sampled)?,
             given: None,
         })

@@ -1,7 +1,7 @@
 //! The model: everything that a report says, computed from one record.
 //!
 //! The road: [`evidence`] reads the rows; [`doubts`] says which figures may be believed; [`compare`] and [`weighted`]
-//! decide (arithmetic of the network: [`mix`]), [`factors`] and [`placement`] where more than modes were varied ([`ranked`] says it); [`database`] says what the embedded database saw of a run; [`curve`], [`shape`] and
+//! decide (arithmetic of the network: [`mix`]), [`factors`], [`placement`] and [`passes`] where more than modes were varied ([`ranked`] says it); [`database`] says what the embedded database saw of a run; [`curve`], [`shape`] and
 //! [`timeline`] prepare what is drawn; [`sentence`] says it; [`side`] puts several runs beside each other. Nothing below this folder looks into a record.
 
 pub mod advice;
@@ -17,6 +17,7 @@ pub mod factors;
 pub mod given;
 pub mod mix;
 pub mod over_time;
+pub mod passes;
 pub mod placement;
 pub mod ranked;
 pub mod sentence;

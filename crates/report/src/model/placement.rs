@@ -40,7 +40,8 @@ pub struct Move {
 /// Placement of every workload whose configurations differ in where files lie, and in nothing else.
 pub fn read(comparison: &Comparison) -> Vec<Placement> {
     let places: Vec<&str> = comparison.factors.iter().map(|f| f.name.as_str()).collect();
-    if places.is_empty() || !places.iter().all(|name| name.starts_with("place.")) {
+    let moves = |name: &&str| name.starts_with("place.") && *name != "place.flash";
+    if places.is_empty() || !places.iter().all(moves) {
         return Vec::new();
     }
     let all = comparison.workloads.iter().enumerate();

@@ -1,6 +1,7 @@
 //! What is said of ranked configurations: who does not differ, who is how much slower, what a factor does and where.
 
 use super::compare::{Cell, Comparison, Workload};
+use super::passes;
 use super::sentence::Answer;
 use crate::words;
 use stats::rank::{Effect, Group};
@@ -16,7 +17,10 @@ const UNSTEADY_MIN: f64 = 0.1;
 
 /// The answer of a comparison of general configurations.
 pub fn answer(comparison: &Comparison) -> Option<Answer> {
-    // Where files lie is a question of its own; all else is answered for the mix first.
+    // Where files lie, and what a flash cache does, are questions of their own; all else is answered for the mix first.
+    if let Some(answer) = scanned_again(comparison) {
+        return Some(answer);
+    }
     if let Some(answer) = moved(comparison) {
         return Some(answer);
     }
@@ -40,6 +44,14 @@ pub fn answer(comparison: &Comparison) -> Option<Answer> {
     let sentences = rest.into_iter().map(sentence);
     let more = effects.chain(sentences).chain(asides).collect();
     Some(Answer { headline: sentence(first), more })
+}
+
+/// Whether a flash cache pays, then what the second pass of a scan finds in it.
+fn scanned_again(comparison: &Comparison) -> Option<Answer> {
+    let cached = comparison.passes.iter().filter(|passes| passes.flash);
+    let told = cached.flat_map(|passes| passes.sentences(comparison));
+    let mut all = passes::pays(comparison).into_iter().chain(told);
+    Some(Answer { headline: all.next()?, more: all.collect() }).filter(|_| !comparison.passes.is_empty())
 }
 
 /// Which one move pays: of the first workload everything that explains it, of the others the move and its reason.

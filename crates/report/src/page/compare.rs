@@ -17,6 +17,7 @@ const TICKS_LATENCY: usize = 3;
 pub(super) fn sections(comparison: &Comparison) -> String {
     let mut out = match comparison.general() {
         true => [
+            super::passes::sections(comparison),
             super::placement::sections(comparison),
             super::devices::sections(comparison),
             super::ranked::sections(comparison),

@@ -12,6 +12,7 @@ mod configurations;
 mod devices;
 mod mix;
 mod notes;
+mod passes;
 mod placement;
 mod ranked;
 mod run;

@@ -251,7 +251,7 @@ fn over_time(database: &Database) -> String {
     let mut strips: Vec<Strip<'_>> =
         ours.iter().filter(|l| counted(&l.unit)).map(|l| lane(l, seconds)).collect();
     if let Some(bands) = &buffers {
-        strips.push(buffer_strip(bands));
+        strips.push(buffer_strip("Buffer cache", bands));
     }
     if let Some(redo) = &database.redo {
         strips.extend(redo_strips(redo, database.axis));
@@ -293,17 +293,19 @@ fn thin(bands: &Bands<String>) -> Bands<String> {
     Bands { keys: bands.keys.clone(), steps: bands.coarser(CELLS) }
 }
 
-fn buffer_strip(bands: &Bands<String>) -> Strip<'_> {
+/// The caches over time, by state of their blocks.
+pub(super) fn buffer_strip<'a>(title: &'a str, bands: &'a Bands<String>) -> Strip<'a> {
     let class = |state: &str| match state {
         "dirty" => "b b-dirty",
         "xcur" => "b b-xcur",
         "free" => "b b-free",
         "flashcur" => "b b-flash",
+        "flashfree" => "b b-flashfree",
         _ => "b b-read",
     };
     let means = bands.means();
     Strip {
-        title: "Buffer cache",
+        title,
         unit: "buffers",
         height: 90.0,
         content: Content::Stack {

@@ -21,6 +21,7 @@ pub(super) fn report(page: Page, comparison: &Comparison) -> String {
         out.push_str(&bars(page, comparison, workload));
     }
     out.push_str(&effects(page, comparison));
+    out.push_str(&super::passes::report(page, comparison));
     out.push_str(&placement(page, comparison));
     out.push_str(&super::devices::report(page, comparison));
     out

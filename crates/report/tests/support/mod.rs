@@ -4,6 +4,7 @@
 pub mod calibration;
 pub mod comparison;
 pub mod general;
+pub mod passes;
 pub mod run;
 
 use record::{CounterRow, Experiment, FactRow, IntervalRow, PhaseRow, Writer};

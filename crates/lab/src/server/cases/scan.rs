@@ -15,7 +15,7 @@ pub const WAYS: [Way; 2] = [Way::Scattered, Way::Cached];
 
 const fn table(way: Way) -> &'static str {
     match way {
-        Way::DirectPath | Way::Scattered => "scanned",
+        Way::DirectPath | Way::Scattered | Way::Again => "scanned",
         Way::Cached => "cached",
     }
 }

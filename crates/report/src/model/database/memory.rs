@@ -7,8 +7,9 @@ use crate::model::timeline::Line;
 use record::RedoStateRow;
 use std::collections::BTreeMap;
 
-/// States of buffers as people know them, from the bottom of the chart. Others follow in the order of the alphabet.
-const STATES: [&str; 5] = ["dirty", "xcur", "read", "flashcur", "free"];
+/// States of buffers as people know them, from the bottom of the chart, those of the flash cache on top. Others follow the first three, in
+/// the order of the alphabet.
+const STATES: [&str; 6] = ["dirty", "xcur", "read", "free", "flashcur", "flashfree"];
 
 /// Buffers by state over time; none where nobody looked.
 pub fn buffers(evidence: &Evidence, axis: Axis) -> Option<Bands<String>> {
@@ -18,7 +19,7 @@ pub fn buffers(evidence: &Evidence, axis: Axis) -> Option<Bands<String>> {
     }
     let mut keys: Vec<String> =
         looks.values().flat_map(|look| look.keys().map(|k| (*k).to_owned())).collect();
-    let order = |state: &String| STATES.iter().position(|s| s == state).unwrap_or(STATES.len() - 1);
+    let order = |state: &String| STATES.iter().position(|s| s == state).unwrap_or(3);
     keys.sort_by_key(|state| (order(state), state.clone()));
     keys.dedup();
     keys.retain(|key| looks.values().any(|look| look.get(key.as_str()).is_some_and(|n| *n > 0.0)));

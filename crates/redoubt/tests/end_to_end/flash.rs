@@ -1,0 +1,180 @@
+//! The flash cache as a factor and as a case: planned, refused, put in force, proven, told, and nothing of it left.
+
+use crate::stage::{Done, Stage, measuring};
+use crate::stop::{signal, start};
+use record::Reader;
+use std::fs;
+use units::{Nanos, clock};
+
+/// A block of the case takes a minute or two with a debug build.
+const PATIENCE: Nanos = Nanos::millis(240_000);
+
+#[test]
+fn a_flash_cache_is_planned_and_its_size_is_said() {
+    let stage = Stage::new();
+    let plan = |arguments: &[&str], words: &[&str]| {
+        let done = stage.run(&[&["compare", "--dry-run"], arguments].concat()).ok();
+        for word in words {
+            assert!(done.stdout.contains(word), "no {word:?} in the plan:\n{}", done.stdout);
+        }
+    };
+    plan(
+        &["order-entry", "--vary", "place.flash=none,here", "--vary", "flash_policy=classic,scan_resistant"],
+        &[
+            "3 configurations",
+            "no flash cache",
+            "flash on here classic",
+            "flash cache: 96 MiB, as large as the data file",
+        ],
+    );
+    plan(
+        &["order-entry", "--vary", "place.flash=none,throttled:ssd-sata", "--vary", "flash_size=48m"],
+        &["2 configurations", "flash on throttled:ssd-sata", "flash cache: 48 MiB;", "ssd-sata: 88000iops"],
+    );
+    plan(
+        &["flash"],
+        &["4 configurations", "slow + flash classic", "slow + flash scan-resistant", "scan, second pass"],
+    );
+    stage.assert_untouched();
+}
+
+#[test]
+fn what_makes_no_sense_of_a_flash_cache_is_refused() {
+    let stage = Stage::new();
+    for (arguments, words) in [
+        (&["compare", "--vary", "flash_policy=classic,scan_resistant"][..], &["--vary place.flash=/ssd"][..]),
+        (&["compare", "--vary", "place.flash=none,here", "--vary", "flash_policy=lru"], &["lru", "classic"]),
+        (&["compare", "--target", "files", "--vary", "place.flash=none,here"], &["flash", "--target engine"]),
+        (&["compare", "--vary", "place.flash=none,/no/such/place"], &["mkdir"]),
+        (&["compare", "flash", "--vary", "io=none,setall"], &["case flash puts a flash cache"]),
+        (&["compare", "flash", "--slow", "here"], &["both here"]),
+        (&["run", "commit", "--flash", "ssd"], &["--flash", "./ssd"]),
+        (&["run", "commit", "--flash-policy", "classic"], &["--flash <PLACE>"]),
+    ] {
+        stage.run(arguments).refused(words);
+    }
+    stage.assert_untouched();
+}
+
+/// A flash cache on a device of our own: proven, counted by itself, warm for order entry, and gone afterwards.
+#[test]
+fn a_flash_cache_is_put_in_force_and_taken_away() {
+    let _turn = measuring();
+    let stage = Stage::new();
+    let place = "place.flash=none,throttled:20000iops";
+    let arguments = ["compare", "order-entry", "--minutes", "0.3", "--vary", place, "--vary", "cache=4m"];
+    stage.run(&arguments).ok();
+    stage.assert_untouched();
+    let reader = stage.reader();
+    assert_eq!(reader.status().expect("status"), "finished");
+    let proven = reader.events().expect("events").into_iter().filter(|event| event.kind == "proof");
+    let shown = proven.filter(|event| event.json["what"] == "flash cache").count();
+    assert!(shown >= 4, "v$flashfilestat of each visit with one: {shown}");
+    let statistics: Vec<(i64, record::StatisticRow)> = reader.of_phases().expect("statistics");
+    let hits =
+        statistics.iter().filter(|(_, row)| row.name == "physical read flash cache hits" && row.value > 0.0);
+    let phases = reader.phases().expect("phases").len();
+    assert_eq!(2 * hits.count(), phases, "hits in every visit with a flash cache, and in no other");
+    let counters = reader.counters().expect("counters");
+    let counted = counters.iter().any(|row| row.layer == "place" && row.object == "throttled:20000iops");
+    assert!(counted, "its device is counted by itself");
+}
+
+/// The case: three passes and order entry under four configurations. Ctrl-C after the first block: what was finished is told.
+#[test]
+fn the_second_pass_is_explained() {
+    let _turn = measuring();
+    let stage = Stage::new();
+    let arguments =
+        ["compare", "flash", "--size", "64m", "--slow", "throttled:600iops", "--vary", "redo_size=8m"];
+    let child = start(&stage, &arguments);
+    let began = clock::now();
+    let finished = || {
+        let visits = stage.records().pop().and_then(|path| Reader::open(&path).ok()?.visits().ok());
+        visits.unwrap_or_default().iter().filter(|(_, visit)| visit.status == "measured").count()
+    };
+    while finished() < 8 && clock::now() - began < PATIENCE {
+        clock::sleep(Nanos::millis(500));
+    }
+    signal(&child, "INT");
+    let done = Done::of(child.wait_with_output().expect("wait"));
+    assert_eq!(done.code, Some(130), "{}\n{}", done.stdout, done.stderr);
+    stage.assert_untouched();
+    for word in ["The second pass", "from flash", "slow + flash classic", "flashcur"] {
+        assert!(done.stdout.contains(word), "no {word:?} in:\n{}", done.stdout);
+    }
+    let reader = stage.reader();
+    let statistics: Vec<(i64, record::StatisticRow)> = reader.of_phases().expect("statistics");
+    let sum = |name: &str| {
+        statistics.iter().filter(|(_, row)| row.name == name).map(|(_, row)| row.value).sum::<f64>()
+    };
+    assert!(sum("flash cache inserts") > 0.0 && sum("physical read flash cache hits") > 0.0);
+    crate::page::check(&stage, &stage.record().with_extension("html"), &["The second pass", "flashcur"]);
+}
+
+/// One run above a flash cache in a directory that the user named: its file is ours, and goes with the run.
+#[test]
+fn a_run_above_a_flash_cache() {
+    let _turn = measuring();
+    let stage = Stage::new();
+    let elsewhere = stage.folder().join("ssd");
+    fs::create_dir(&elsewhere).expect("make it");
+    let place = elsewhere.to_str().expect("a plain path");
+    let arguments = [
+        "run",
+        "random-read",
+        "--minutes",
+        "0.05",
+        "--scale",
+        "0.005",
+        "--flash",
+        place,
+        "--flash-size",
+        "64m",
+    ];
+    stage.run(&arguments).ok();
+    stage.assert_untouched();
+    assert_eq!(fs::read_dir(&elsewhere).expect("read").count(), 0, "something of ours was left elsewhere");
+    let reader = stage.reader();
+    let (_, configuration) = reader.configurations().expect("configurations").remove(0);
+    assert!(configuration.levels.iter().any(|(factor, level, _)| factor == "flash_size" && level == "64m"));
+    let files: Vec<(i64, record::FileStatRow)> = reader.of_phases().expect("files");
+    assert!(
+        files.iter().any(|(_, row)| row.file_type == "Flash Cache" && row.small_reads > 0),
+        "it was read"
+    );
+}
+
+/// A device that its user may not open is refused before anything is started, with whose it is, who asks, and the rule to add. Needs root, as CI has: for the
+/// device, which `nobody` then tries to use.
+#[test]
+fn a_device_of_somebody_else_is_refused_before_the_instance_starts() {
+    let stage = Stage::new();
+    let backing = stage.folder().join("flash-device");
+    fs::write(&backing, vec![0; 8 << 20]).expect("a file for the device");
+    let made =
+        std::process::Command::new("losetup").args(["--show", "-f"]).arg(&backing).output().expect("losetup");
+    let device = String::from_utf8(made.stdout).expect("a name").trim().to_owned();
+    let file = format!("db_flash_cache_file={device}");
+    let sql = [
+        "sql",
+        "db",
+        "--create",
+        "--set",
+        &file,
+        "--set",
+        "db_flash_cache_size=4m",
+        "-c",
+        "select 1 from dual",
+    ];
+    let done = stage.run_unprivileged(&sql);
+    std::process::Command::new("losetup").args(["-d", &device]).status().expect("losetup");
+    let name = device.trim_start_matches("/dev/");
+    done.refused(&[
+        &format!("{device} belongs to root, group "),
+        "mode 0660; this process runs as nobody",
+        &format!("KERNEL==\"{name}\", OWNER=\"nobody\", MODE=\"0660\""),
+        "/etc/udev/rules.d/",
+        "nothing was started",
+    ]);
+}
