@@ -88,7 +88,7 @@ pub(crate) fn is_installed(program: &str) -> bool {
 }
 
 /// Where `program` is: PATH first, then the folders of system programs that a user's PATH often lacks.
-fn find(program: &str) -> Option<String> {
+pub(crate) fn find(program: &str) -> Option<String> {
     let path = std::env::var("PATH").unwrap_or_default();
     path.split(':')
         .chain(["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"])

@@ -21,6 +21,7 @@ pub mod run;
 pub mod server;
 pub mod stage;
 pub mod target;
+pub mod trace;
 pub mod workload;
 
 pub use error::LabError;

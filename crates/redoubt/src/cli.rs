@@ -28,6 +28,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Should I buy one? What a flash cache of each size would serve, and how much faster that would be.
     Advise(Advise),
+    /// What does a database ask of the kernel? Calls, sizes, batches, latencies by role and file: direct? truly asynchronous?
+    Trace(Trace),
     /// Show finished runs again: terminal, HTML, JSON, CSV; two or more side by side.
     Report(Report),
     /// Ask a database of ours, or a finished run, in SQL: tables, v$ views, ALTER SYSTEM.
@@ -325,6 +327,56 @@ pub struct RunOptions {
     /// Where the record goes [default: the directory that `redoubt report` looks in].
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+}
+
+/// Options of `trace`.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    sudo redoubt trace --pid $(pidof mariadbd)       a server that runs, for 10 seconds\n  \
+    redoubt trace --target postgres                  a private server, ten sessions that commit\n  \
+    redoubt trace --target engine random-read --io asynch --api libaio\n  \
+    redoubt trace -- dd if=/dev/zero of=x bs=8k count=100 oflag=direct,dsync\n\n\
+    Needs root and tracefs. Otherwise strace is used, which slows every call down and cannot see io_uring.")]
+pub struct Trace {
+    /// A process that runs, with its threads and all that came from it.
+    #[arg(long, value_name = "N", conflicts_with_all = ["target", "words"])]
+    pub pid: Option<u32>,
+    /// A private database that plays a short workload: engine, postgres or mariadb.
+    #[arg(long, value_enum)]
+    pub target: Option<RunTarget>,
+    /// What is played with --target: commit, order-entry or random-read [default: commit]; behind `--`, a command to start and trace.
+    #[arg(value_name = "CASE | -- CMD")]
+    pub words: Vec<std::ffi::OsString>,
+    /// How long.
+    #[arg(long, default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Concurrent sessions of --target.
+    #[arg(long, default_value_t = 10, requires = "target")]
+    pub sessions: u32,
+    /// I/O mode of --target: none, asynch, directio, setall, concurrent [default: setall; with postgres none, as it is used].
+    #[arg(long, value_name = "MODE", requires = "target")]
+    pub io: Option<io::IoMode>,
+    /// API of an asynchronous mode: io_uring or libaio.
+    #[arg(long, requires = "target")]
+    pub api: Option<io::Api>,
+    /// A parameter of the database of --target, NAME=VALUE; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", requires = "target")]
+    pub parameters: Vec<String>,
+    /// Folder of PostgreSQL's programs [default: found along PATH and in the usual folders].
+    #[arg(long, value_name = "DIR")]
+    pub pg_bin: Option<PathBuf>,
+    /// Folder of MariaDB's programs [default: found along PATH and in the usual folders].
+    #[arg(long, value_name = "DIR")]
+    pub mariadb_bin: Option<PathBuf>,
+    /// Where --target makes its files.
+    #[arg(long, default_value = ".")]
+    pub dir: PathBuf,
+    /// By strace, also where the kernel's tracer works.
+    #[arg(long)]
+    pub strace: bool,
+    /// Options of every run.
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 /// Options of `doctor`.

@@ -151,6 +151,10 @@ pub const COLUMNS: &[&str] = &[
     "into flash",
     "skipped",
     "devices",
+    "call",
+    "size",
+    "batch",
+    "submit",
 ];
 
 /// The report for a terminal of `width` columns (80 is enough; below 60 is taken as 60), with ANSI colours when `color`.

@@ -5,7 +5,7 @@ use crate::command;
 use crate::error::{HostError, shell_word};
 use crate::facts::{mounts, stack};
 use crate::files;
-use crate::{server, workspace};
+use crate::{server, trace, workspace};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use serde_json::{Value, json};
@@ -64,6 +64,8 @@ pub enum Undo {
     },
     /// Remove a control group that we are about to create; processes in it go to the group above.
     RemoveCgroup(PathBuf),
+    /// Remove an instance of the kernel's tracer that we are about to make, with its buffers and events.
+    RemoveTraceInstance(PathBuf),
     /// Blank a device that the user named and that was free, if the file system on it still has our label.
     Blank {
         /// The device, symlinks resolved.
@@ -84,7 +86,11 @@ impl Undo {
 
     /// Refuses a removal of what exists already: it is not ours.
     pub(super) fn refuse_foreign(&self) -> Result<(), HostError> {
-        let (Self::RemoveDir(path) | Self::RemoveServer(path) | Self::RemoveCgroup(path)) = self else {
+        let (Self::RemoveDir(path)
+        | Self::RemoveServer(path)
+        | Self::RemoveCgroup(path)
+        | Self::RemoveTraceInstance(path)) = self
+        else {
             return Ok(());
         };
         if !path.is_absolute() {
@@ -114,6 +120,7 @@ impl Undo {
             Self::ClearLimit { path, line } => clear_limit(path, line),
             Self::DisableController { path, controller } => disable_controller(path, controller),
             Self::RemoveCgroup(path) => remove_cgroup(path),
+            Self::RemoveTraceInstance(path) => remove_trace_instance(path),
             Self::Blank { device, label } => blank_labelled(device, label),
         }
     }
@@ -138,6 +145,7 @@ impl Undo {
                 json!({"disable_controller": path_json(path), "line": controller})
             }
             Self::RemoveCgroup(path) => json!({"remove_cgroup": path_json(path)}),
+            Self::RemoveTraceInstance(path) => json!({"remove_trace_instance": path_json(path)}),
             Self::Blank { device, label } => json!({"blank": path_json(device), "label": label}),
         }
     }
@@ -162,6 +170,7 @@ impl Undo {
             "clear_limit" => Some(Self::ClearLimit { path: first, line: text("line")? }),
             "disable_controller" => Some(Self::DisableController { path: first, controller: text("line")? }),
             "remove_cgroup" => Some(Self::RemoveCgroup(first)),
+            "remove_trace_instance" => Some(Self::RemoveTraceInstance(first)),
             "blank" => Some(Self::Blank { device: first, label: text("label")? }),
             _ => None,
         }
@@ -185,6 +194,7 @@ impl fmt::Display for Undo {
                 write!(f, "take {controller} back from {}", path.display())
             }
             Self::RemoveCgroup(path) => write!(f, "remove control group {}", path.display()),
+            Self::RemoveTraceInstance(path) => write!(f, "remove the trace instance {}", path.display()),
             Self::Blank { device, label } => {
                 write!(f, "remove the file system {label} from {}", device.display())
             }
@@ -345,6 +355,16 @@ fn blank_labelled(device: &Path, label: &str) -> Result<CleanupResult, HostError
     crate::change::blank(device).map(|()| CleanupResult::Undone)
 }
 
+fn remove_trace_instance(path: &Path) -> Result<CleanupResult, HostError> {
+    let mut last = Ok(false);
+    // Who reads its buffers still, holds it for a moment.
+    patiently(|| {
+        last = trace::instance::remove(path);
+        !matches!(last, Err(HostError::File { errno: 16, .. }))
+    });
+    last.map(|removed| if removed { CleanupResult::Undone } else { CleanupResult::AlreadyGone })
+}
+
 fn remove_cgroup(path: &Path) -> Result<CleanupResult, HostError> {
     if !path.exists() {
         return Ok(CleanupResult::AlreadyGone);
@@ -395,6 +415,7 @@ mod tests {
                 controller: "io".into(),
             },
             Undo::RemoveCgroup("/sys/fs/cgroup/blkio/redoubt-x".into()),
+            Undo::RemoveTraceInstance("/sys/kernel/tracing/instances/redoubt-x".into()),
             Undo::Blank { device: "/dev/sdb".into(), label: "redoubt0a1b2".into() },
         ] {
             assert_eq!(Undo::from_json(&undo.to_json()), Some(undo));

@@ -3,11 +3,16 @@
 use lab::compare::{Case, TargetKind};
 
 /// The questions beside those of `compare`: name, question, command.
-const OTHERS: [(&str, &str, &str); 7] = [
+const OTHERS: [(&str, &str, &str); 8] = [
     (
         "one case by itself",
         "What does the database see of one case: waits, active sessions, files, buffers, redo?",
         "redoubt run order-entry --sessions 15 --minutes 5",
+    ),
+    (
+        "what it asks of the kernel",
+        "Which calls, sizes and open flags does each part of a database use: direct? truly asynchronous?",
+        "redoubt trace --target postgres",
     ),
     (
         "your own factors",

@@ -10,6 +10,7 @@ mod mix;
 mod report;
 mod run;
 mod sql;
+mod trace;
 
 use crate::cli::{Cli, Command, RunOptions};
 use crate::progress::Screen;
@@ -37,6 +38,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Run(options)) => run::run(options),
         Some(Command::Calibrate(options)) => calibrate::run(options),
         Some(Command::Advise(options)) => advise::run(options),
+        Some(Command::Trace(options)) => trace::run(options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Report(options)) => report::run(&options),
         Some(Command::Sql(options)) => sql::run(&options),

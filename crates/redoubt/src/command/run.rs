@@ -24,7 +24,7 @@ fn target(options: &Run) -> (Target, IoMode) {
 }
 
 /// The API that a mode uses: the one that was typed, or the first that works here.
-fn api(target: RunTarget, mode: IoMode, typed: Option<Api>) -> Result<Api> {
+pub(super) fn api(target: RunTarget, mode: IoMode, typed: Option<Api>) -> Result<Api> {
     match (mode.asynchronous(), typed) {
         // Its I/O workers are processes: what they are to it, threads are to us.
         (true, Some(Api::Threads)) if target == RunTarget::Postgres => Ok(Api::Threads),
@@ -44,7 +44,7 @@ fn api(target: RunTarget, mode: IoMode, typed: Option<Api>) -> Result<Api> {
     }
 }
 
-fn parameter(text: &str) -> Result<(String, String)> {
+pub(super) fn parameter(text: &str) -> Result<(String, String)> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
         _ => bail!("--set {text:?} is not NAME=VALUE; for example --set db_writer_processes=2"),

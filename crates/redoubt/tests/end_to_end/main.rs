@@ -18,3 +18,4 @@ mod servers;
 mod sql;
 mod stage;
 mod stop;
+mod trace;

@@ -2,6 +2,7 @@
 
 mod database;
 mod ranked;
+mod trace;
 
 use crate::model::advice::{Advice, Device, Estimate};
 use crate::model::compare::{Cell, Comparison, Workload};
@@ -77,6 +78,7 @@ fn run(model: &Model) -> Value {
         "curves": model.curves.iter().map(curve).collect::<Vec<_>>(),
         "comparison": model.comparison.as_ref().map(comparison),
         "advice": model.advice.as_ref().map(advice),
+        "trace": model.trace.as_ref().map(trace::trace),
         "database": model.database.as_ref().map(database::database),
         "doubts": doubts(&model.doubts),
         "facts": model.facts.iter().map(|f| json!({ "layer": f.layer, "object": f.object, "name": f.name,

@@ -24,6 +24,7 @@ pub mod sentence;
 pub mod shape;
 pub mod side;
 pub mod timeline;
+pub mod trace;
 pub mod weighted;
 pub mod winners;
 
@@ -59,6 +60,8 @@ pub struct Model {
     pub database: Option<Database>,
     /// What a flash cache would be worth, where that was asked.
     pub advice: Option<Advice>,
+    /// What processes asked of the kernel, where they were traced.
+    pub trace: Option<trace::Trace>,
     /// Broken rules, and those that held.
     pub doubts: Doubts,
     /// About the machine.
@@ -173,6 +176,7 @@ impl Model {
         checks.extend(database::checks::checks(evidence));
         let doubts = Doubts::gather(&checks, |check| subject(evidence, check));
         let is_run = evidence.experiment.kind == "run";
+        let compares = !is_run && !["advise", "trace"].contains(&evidence.experiment.kind.as_str());
         let database = Database::read(evidence, &doubts);
         let mut figures = figures(evidence, &doubts);
         let told = |key: &str| evidence.estimates.iter().any(|e| e.metric == key);
@@ -183,19 +187,12 @@ impl Model {
             answer: Answer::default(),
             figures,
             curves: Curve::read_all(evidence),
-            comparison: if is_run || evidence.experiment.kind == "advise" {
-                None
-            } else {
-                Comparison::read(evidence, &doubts)
-            },
+            comparison: if compares { Comparison::read(evidence, &doubts) } else { None },
             facts: evidence.facts.clone(),
-            time_line: if is_run || evidence.experiment.kind == "advise" {
-                None
-            } else {
-                TimeLine::read(evidence)
-            },
+            time_line: if compares { TimeLine::read(evidence) } else { None },
             database,
             advice: Advice::read(evidence),
+            trace: trace::Trace::read(evidence),
             doubts,
         };
         model.answer = sentence::answer(&model);

@@ -21,8 +21,9 @@ pub struct Answer {
 /// The answer of a run.
 pub fn answer(model: &Model) -> Answer {
     let advised = model.advice.as_ref().map(super::advice::answer);
+    let told = advised.or_else(|| model.trace.as_ref().map(super::trace::answer));
     let mut answer = match (&model.comparison, &model.database) {
-        _ if advised.is_some() => advised.unwrap_or_default(),
+        _ if told.is_some() => told.unwrap_or_default(),
         (Some(comparison), _) => of_comparison(comparison),
         (None, Some(database)) => super::database::said::answer(database, model.run.case.as_deref()),
         (None, None) if !model.figures.is_empty() => of_calibration(model),

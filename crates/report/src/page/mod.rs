@@ -18,6 +18,7 @@ mod ranked;
 mod run;
 mod side;
 mod spent;
+mod trace;
 mod work;
 
 use crate::chart::escape;
@@ -44,6 +45,7 @@ fn single(model: &Model) -> String {
     body.push_str(&lead(&model.answer.more));
     match (&model.comparison, &model.database) {
         _ if model.advice.is_some() => body.extend(model.advice.iter().map(advice::sections)),
+        _ if model.trace.is_some() => body.extend(model.trace.iter().map(trace::sections)),
         (Some(comparison), _) => body.push_str(&compare::sections(comparison)),
         (None, Some(database)) => body.push_str(&run::sections(database)),
         (None, None) => body.push_str(&calibrate::sections(model)),

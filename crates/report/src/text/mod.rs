@@ -17,6 +17,7 @@ mod ranked;
 mod run;
 mod side;
 mod style;
+mod trace;
 
 use crate::model::Model;
 use crate::model::doubts::{Doubts, Status};
@@ -48,6 +49,7 @@ fn single(page: Page, model: &Model) -> String {
     }
     match (&model.comparison, &model.database) {
         _ if model.advice.is_some() => out.extend(model.advice.iter().map(|a| advice::report(page, a))),
+        _ if model.trace.is_some() => out.extend(model.trace.iter().map(|t| trace::report(page, t))),
         (Some(comparison), _) => out.push_str(&compare::report(page, comparison)),
         (None, Some(database)) => out.push_str(&run::report(page, database)),
         (None, None) => out.push_str(&calibrate::report(page, model)),
