@@ -7,6 +7,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+/// `O_DSYNC` of asm-generic/fcntl.h; rustix takes it for `O_SYNC`, which has one bit more.
+pub(super) const O_DSYNC: u32 = 0o10000;
+
 /// A thread, as far as it was seen before it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
@@ -85,12 +88,12 @@ pub const fn is_direct(flags: u32) -> bool {
 
 /// A write is durable when it returns (`O_DSYNC`, `O_SYNC`).
 pub const fn is_durable(flags: u32) -> bool {
-    flags & OFlags::DSYNC.bits() != 0
+    flags & O_DSYNC != 0
 }
 
 /// The flags that matter to storage; the others (close-on-exec, large files, creation) left out.
 pub const fn marks(flags: u32) -> u32 {
-    let kept = OFlags::DIRECT.bits() | OFlags::SYNC.bits() | OFlags::DSYNC.bits() | OFlags::APPEND.bits();
+    let kept = OFlags::DIRECT.bits() | OFlags::SYNC.bits() | O_DSYNC | OFlags::APPEND.bits();
     flags & (kept | 3)
 }
 
@@ -183,8 +186,8 @@ mod tests {
     fn reads_what_the_kernel_shows() {
         assert_eq!(parent("817 (tail) R) S 52 817 52 0 -1 4194304"), Some(52));
         assert_eq!(flags("pos:\t0\nflags:\t02150002\nmnt_id:\t29\n"), Some(0o2150002));
-        let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::DSYNC;
-        assert_eq!(flag_names(flags.bits()), ["O_RDWR", "O_DIRECT", "O_DSYNC"]);
+        let flags = (OFlags::RDWR | OFlags::DIRECT).bits() | O_DSYNC;
+        assert_eq!(flag_names(flags), ["O_RDWR", "O_DIRECT", "O_DSYNC"]);
         assert_eq!(flag_names(OFlags::SYNC.bits()), ["O_RDONLY", "O_SYNC"]);
         let info = "pos:\t0\nflags:\t02000002\nSqThread:\t-1\nUserFiles:\t2\n    0: /data/redo01.log\n    1: /data/a\\040b\n\
                     UserBufs:\t1\n    0: 0x7f/4096\n";

@@ -374,17 +374,19 @@ pub fn answer(trace: &Trace) -> Answer {
             by_manner.iter().filter(|(manner, _)| manners.contains(manner)).map(|(_, n)| n).sum::<u64>();
         own as f64 / moved.max(1) as f64
     };
-    let (really, nominal) = (share(&["really", "workers"]), share(&["held", "name_only"]));
-    let said = match () {
-        () if really + nominal == 0.0 => "every read and write is a blocking call".to_owned(),
-        () if nominal == 0.0 => {
-            format!("{} of the reads and writes are truly asynchronous", words::share(really))
-        }
-        () => format!(
-            "{} of the reads and writes are truly asynchronous, {} in name only",
-            words::share(really),
-            words::share(nominal)
-        ),
+    let parts: Vec<String> = [
+        ("truly asynchronous", share(&["really"])),
+        ("through workers of the kernel", share(&["workers"])),
+        ("asynchronous in name only", share(&["held", "name_only"])),
+        ("blocking calls", share(&["blocking"])),
+    ]
+    .into_iter()
+    .filter(|(_, share)| *share > 0.0)
+    .map(|(what, share)| format!("{} {what}", words::share(share)))
+    .collect();
+    let said = match share(&["blocking"]) {
+        1.0 => "every read and write is a blocking call".to_owned(),
+        _ => format!("of the reads and writes are {}", words::list(&parts)),
     };
     Answer { headline: format!("{}: {said}.", words::capital(&trace.subject)), more }
 }
