@@ -131,14 +131,14 @@ pub fn registered_files(process: u32, ring: i32) -> Vec<String> {
     registered(&files::text(format!("/proc/{process}/fdinfo/{ring}")).unwrap_or_default())
 }
 
-/// `flags:	02140002`
+/// `flags:` and an octal number behind a tab.
 fn flags(info: &str) -> Option<u32> {
     let octal = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
     u32::from_str_radix(octal.trim(), 8).ok()
 }
 
 /// ```text
-/// UserFiles:	2
+/// UserFiles:  2
 ///     0: /data/redo01.log
 ///     1: /data/redo02.log
 /// ```

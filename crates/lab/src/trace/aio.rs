@@ -13,6 +13,9 @@ use units::Nanos;
 const BLOCKS_MAX: u64 = 8;
 const LOOKS_MAX: u32 = 100;
 
+/// When it was handed over, how many are left, whose.
+type Batch = (Nanos, u64, Key);
+
 /// All contexts of all processes.
 #[derive(Debug, Default)]
 pub(super) struct Aio {
@@ -21,8 +24,8 @@ pub(super) struct Aio {
     seen: BTreeMap<(u32, u64), (PlaceId, Direction)>,
     /// Sizes of the call that is under way.
     sizes: Vec<u64>,
-    /// In order of submission: when, how many are left, whose.
-    in_flight: BTreeMap<(u32, u64), VecDeque<(Nanos, u64, Key)>>,
+    /// In order of submission.
+    in_flight: BTreeMap<(u32, u64), VecDeque<Batch>>,
     looks: u32,
 }
 

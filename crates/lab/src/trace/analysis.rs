@@ -175,7 +175,7 @@ impl Analysis {
                 let place = self.files.place(product, process, fd);
                 self.rings.file_taken(tid, request, place);
             }
-            What::ToWorker { request } => self.rings.to_worker(request),
+            What::ToWorker { request } => self.rings.handed_to_worker(request),
             What::Completed { request, result } => {
                 self.rings.completed(tid, request, i64::from(result), at, &mut self.figures);
             }

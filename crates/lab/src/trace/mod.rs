@@ -10,6 +10,7 @@ mod aio;
 mod analysis;
 mod class;
 mod collect;
+mod doubts;
 mod figures;
 mod files;
 mod play;

@@ -110,7 +110,7 @@ impl Rings {
         }
     }
 
-    pub(super) fn to_worker(&mut self, request: Request) {
+    pub(super) fn handed_to_worker(&mut self, request: Request) {
         if let Some(in_flight) = self.waiting.get_mut(&request) {
             in_flight.worker = true;
         }

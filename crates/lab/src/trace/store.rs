@@ -3,6 +3,7 @@
 use super::analysis::Analysis;
 use super::class::Class;
 use super::collect::Collected;
+use super::doubts;
 use super::figures::{Act, Direction, Figures};
 use super::verdict::judge;
 use crate::LabError;
@@ -46,6 +47,9 @@ pub(super) fn store(collected: &Collected, about: Value, bench: &mut Bench) -> R
             "programs": programs, "threads": active, "counts": counts, "missing": collected.tracer.missing(),
         }),
     )?;
+    for check in doubts::checks(collected) {
+        bench.writer.check(&check)?;
+    }
     for ((role, class), used) in &used {
         let flags: Vec<u32> = used.flags.iter().copied().flatten().collect();
         for (act, figures) in &used.acts {

@@ -382,11 +382,15 @@ pub fn answer(trace: &Trace) -> Answer {
     ]
     .into_iter()
     .filter(|(_, share)| *share > 0.0)
-    .map(|(what, share)| format!("{} {what}", words::share(share)))
+    .enumerate()
+    .map(|(index, (what, share))| {
+        let whole = if index == 0 { " of the reads and writes are" } else { "" };
+        format!("{}{whole} {what}", words::share(share))
+    })
     .collect();
     let said = match share(&["blocking"]) {
         1.0 => "every read and write is a blocking call".to_owned(),
-        _ => format!("of the reads and writes are {}", words::list(&parts)),
+        _ => words::list(&parts),
     };
     Answer { headline: format!("{}: {said}.", words::capital(&trace.subject)), more }
 }
