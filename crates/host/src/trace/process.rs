@@ -26,6 +26,12 @@ pub fn task(tid: u32) -> Option<Task> {
     Some(Task { process: value("Tgid:")?.parse().ok()?, name: value("Name:")?.to_owned() })
 }
 
+/// Whether another process steps through it, as `strace` does; also when it is gone.
+pub(super) fn is_traced(process: u32) -> bool {
+    let status = files::text(format!("/proc/{process}/status")).unwrap_or_default();
+    status.lines().find_map(|line| line.strip_prefix("TracerPid:")).is_none_or(|pid| pid.trim() != "0")
+}
+
 /// Threads of a process, those that the kernel runs for it included.
 pub fn threads(process: u32) -> Vec<u32> {
     files::names(format!("/proc/{process}/task")).iter().filter_map(|name| name.parse().ok()).collect()

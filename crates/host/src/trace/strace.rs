@@ -1,7 +1,7 @@
 //! The fallback where the kernel's tracer may not be used: `strace`, which stops a thread twice for each call and cannot see io_uring.
 
 use super::event::{Call, Event, What};
-use super::process::O_DSYNC;
+use super::process::{self, O_DSYNC};
 use crate::command;
 use crate::error::HostError;
 use rustix::fs::OFlags;
@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use units::Nanos;
+use units::{Nanos, clock};
+
+/// Longest that it may take to attach.
+const ATTACH_MAX: Nanos = Nanos::millis(10_000);
 
 /// `strace` at work.
 #[derive(Debug)]
@@ -48,7 +51,28 @@ impl Strace {
             // Ends with strace, or with who listens.
             BufReader::new(out).lines().map_while(Result::ok).all(|line| tell.send(line).is_ok())
         });
-        Ok(Self { child, lines, parser: Parser::default(), read: 0 })
+        let mut this = Self { child, lines, parser: Parser::default(), read: 0 };
+        this.wait_until_attached(processes)?;
+        Ok(this)
+    }
+
+    /// Until it has attached, what the others do is not seen.
+    fn wait_until_attached(&mut self, processes: &[u32]) -> Result<(), HostError> {
+        let until = clock::now() + ATTACH_MAX;
+        while !processes.iter().all(|process| process::is_traced(*process)) {
+            if !self.lives() || clock::now() > until {
+                return Err(HostError::Unsupported {
+                    what: "tracing with strace".into(),
+                    why:
+                        "it could not attach: the process belongs to another user, another tracer has it, or \
+                          /proc/sys/kernel/yama/ptrace_scope forbids it"
+                            .into(),
+                    instead: "try again as root: sudo redoubt trace …".into(),
+                });
+            }
+            clock::sleep(Nanos::millis(1));
+        }
+        Ok(())
     }
 
     /// Whether it is still there; it ends when nobody is left to look at, or when it may not look.
