@@ -1,14 +1,22 @@
-//! `cargo x bench`: the benchmarks are the files of `crates/*/benches`; their first line says what they show.
+//! `cargo x bench`: the benchmarks are the files of `crates/*/benches` and the programs in `peers`; their first line says what they show.
 
 use crate::shell::{cargo, run as sh};
 use crate::{Failure, packages, root};
 use std::path::Path;
 
-/// A benchmark of a crate.
+/// A benchmark.
 struct Bench {
     name: String,
-    package: String,
+    of: Of,
     about: String,
+}
+
+/// Whose.
+enum Of {
+    /// Of this crate.
+    Package(String),
+    /// Beside a peer that is a crate, in a workspace of its own.
+    Peer,
 }
 
 pub fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -25,9 +33,18 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     };
     packages::ensure(packages::BENCH)?;
     let rest = arguments[1..].iter().filter(|a| *a != "--");
-    sh(cargo()
-        .args(["bench", "--quiet", "--package", &bench.package, "--bench", &bench.name, "--"])
-        .args(rest))
+    let mut command = cargo();
+    match &bench.of {
+        Of::Package(package) => {
+            command.args(["bench", "--quiet", "--package", package, "--bench", &bench.name, "--"]);
+        }
+        Of::Peer => {
+            command.args(["run", "--quiet", "--release", "--locked", "--manifest-path"]);
+            command.arg(root().join("peers").join(&bench.name).join("Cargo.toml"));
+            command.args(["--", "--bench"]);
+        }
+    }
+    sh(command.args(rest))
 }
 
 fn all(root: &Path) -> Vec<Bench> {
@@ -39,12 +56,21 @@ fn all(root: &Path) -> Vec<Bench> {
                 Some(stem) => (stem.to_owned(), path),
                 None => (file.clone(), path.join("main.rs")),
             };
-            let Ok(text) = std::fs::read_to_string(source) else { continue };
-            let about = text.lines().next().unwrap_or_default().trim_start_matches("//!").trim().to_owned();
-            benches.push(Bench { name: stem, package: package.clone(), about });
+            let Some(about) = about(&source) else { continue };
+            benches.push(Bench { name: stem, of: Of::Package(package.clone()), about });
         }
     }
+    for name in folder(&root.join("peers")) {
+        let Some(about) = about(&root.join("peers").join(&name).join("src/main.rs")) else { continue };
+        benches.push(Bench { name, of: Of::Peer, about });
+    }
     benches
+}
+
+/// The first line of a program; none when there is no such file.
+fn about(source: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(source).ok()?;
+    Some(text.lines().next().unwrap_or_default().trim_start_matches("//!").trim().to_owned())
 }
 
 /// Names in a folder, sorted; none when it does not exist.

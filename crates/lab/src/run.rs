@@ -13,7 +13,7 @@ use crate::database::evidence::Observer;
 use crate::database::interval::{Interval, Moment};
 use crate::database::order_entry::{self, Scale, Think};
 use crate::database::random_read::{self, Shape};
-use crate::database::{Sizes, commit, growth, scan};
+use crate::database::{Flash, Sizes, commit, growth, scan};
 use crate::evidence::{check_row, interval_row, trial_row};
 use crate::factor::{Factor, FileClass, Setup, Storage};
 use crate::stage::Proof;
@@ -293,6 +293,8 @@ struct Stay<'a> {
     options: &'a Options,
     plan: &'a Plan,
     instance: &'a Instance,
+    /// The flash cache that was asked for.
+    flash: Option<&'a Flash>,
 }
 
 impl Stay<'_> {
@@ -333,6 +335,7 @@ impl Stay<'_> {
         if self.options.references {
             references.start(self.options.seed.part(9).0, REFERENCES_MAX);
         }
+        let began = clock::now();
         let result = self.play(prepared, visit, bench, control);
         if let Some(kept) = references.stop() {
             let source = format!("run {}", self.options.case);
@@ -341,6 +344,10 @@ impl Stay<'_> {
         }
         observer.store(visit, &mut bench.writer)?;
         drop(observer);
+        // One that gave up is told, and the run goes on as the sessions do.
+        if let Some(check) = self.flash.map(|flash| flash.stayed_on(self.instance, began)) {
+            bench.writer.check(&check_row("visit", Some(visit), &self.options.case.to_string(), &check))?;
+        }
         match &result {
             Ok(()) => bench.end_visit(visit, "measured", None)?,
             Err(LabError::Cancelled) => bench.end_visit(visit, "dropped", Some("stopped on request"))?,

@@ -33,6 +33,11 @@ pub fn amount(value: f64) -> String {
     }
 }
 
+/// Megabytes per second; what is next to nothing beside a device's other traffic (a few blocks in all) is `0`.
+pub fn megabytes(value: f64) -> String {
+    if value.abs() < 0.05 { "0".to_owned() } else { amount(value) }
+}
+
 /// A whole number with thousands separators.
 pub fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());

@@ -100,12 +100,14 @@ impl FileStatistics {
         self.errors.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reads so far.
-    pub fn reads(&self) -> u64 {
-        [&self.small_read, &self.large_read]
-            .map(|counter| counter.requests.load(Ordering::Relaxed))
-            .iter()
-            .sum()
+    /// Time of all reads so far; of those side by side, of each.
+    pub fn read_time(&self) -> Nanos {
+        Nanos(
+            [&self.small_read, &self.large_read]
+                .map(|counter| counter.nanos.load(Ordering::Relaxed))
+                .iter()
+                .sum(),
+        )
     }
 
     /// The counters now.

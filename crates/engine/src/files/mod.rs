@@ -34,6 +34,8 @@ pub enum FileType {
     Log = 3,
     /// `Temp File`.
     Temp = 6,
+    /// A file or device of the flash cache: `v$flashfilestat` shows it, `v$iostat_file` does not.
+    Flash = 255,
 }
 
 impl FileType {
@@ -45,6 +47,7 @@ impl FileType {
             Self::Data => "Data File",
             Self::Log => "Log File",
             Self::Temp => "Temp File",
+            Self::Flash => "Flash Cache",
         }
     }
 }

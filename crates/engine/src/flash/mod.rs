@@ -54,7 +54,7 @@ const SHARD_SLOTS: u32 = 16_384;
 /// Shards of a file at most.
 const SHARDS_MAX: u32 = 64;
 /// The writer is called when so many blocks wait.
-const POST_EVERY: usize = 16;
+const POST_EVERY: usize = 32;
 
 /// How the blocks of an object are treated: `FLASH_CACHE DEFAULT | KEEP | NONE` of its table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,6 +121,15 @@ struct Part {
 #[derive(Default)]
 struct Reader(AtomicU64);
 
+/// The end of a flash cache until the next start.
+#[derive(Clone, Debug)]
+pub struct SwitchedOff {
+    /// By the clock of the instance.
+    pub at: Nanos,
+    /// What its device did.
+    pub cause: String,
+}
+
 /// The second level.
 pub struct FlashCache {
     block_bytes: usize,
@@ -132,7 +141,7 @@ pub struct FlashCache {
     staging: Staging,
     writer: Mutex<FlashWriter>,
     on: AtomicBool,
-    off_cause: OnceLock<String>,
+    off: OnceLock<SwitchedOff>,
     uses: RwLock<BTreeMap<u32, FlashUse>>,
     uses_count: AtomicUsize,
     /// Blocks that changed; the writer counts them in `v$sysstat`.
@@ -165,7 +174,7 @@ impl FlashCache {
             staging: Staging::new(config.staged, config.policy.resume_at(config.staged), block_bytes)?,
             writer: Mutex::default(),
             on: AtomicBool::new(true),
-            off_cause: OnceLock::new(),
+            off: OnceLock::new(),
             uses: RwLock::default(),
             uses_count: AtomicUsize::new(0),
             invalidated: AtomicU64::new(0),
@@ -230,22 +239,21 @@ impl FlashCache {
         self.on.load(Ordering::Acquire)
     }
 
-    /// Why it was switched off.
-    pub fn off_cause(&self) -> Option<&str> {
-        self.off_cause.get().map(String::as_str)
+    /// When and why it was switched off, if it was.
+    pub fn off(&self) -> Option<&SwitchedOff> {
+        self.off.get()
     }
 
     /// Switches it off until the next start.
     #[cold]
     fn switch_off(&self, site: &dyn Site, cause: String) {
-        if self.off_cause.set(cause).is_err() {
-            return;
-        }
-        self.on.store(false, Ordering::Release);
-        let cause = self.off_cause().unwrap_or_default();
-        site.alert(&format!(
+        let line = format!(
             "the flash cache is switched off: {cause}; blocks come from the data files from now on, nothing is lost; look at `dmesg` and `smartctl -a`, then start again"
-        ));
+        );
+        if self.off.set(SwitchedOff { at: site.environment().clock.now(), cause }).is_ok() {
+            self.on.store(false, Ordering::Release);
+            site.alert(&line);
+        }
     }
 
     fn part_of(&self, id: PageId) -> usize {

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// While there is room, everything; then only what leaves the buffer cache a second time, in place of a block that was not hit since
-    /// the hand last came by. While sessions read from the device, writes get a tenth of its time; a writer that is behind catches up before
+    /// the hand last came by. While sessions read from the device all the time, writes get a tenth of its time, and more as they read less; a writer that is behind catches up before
     /// more is let in.
     #[default]
     ScanResistant,

@@ -26,7 +26,7 @@ use units::Nanos;
 const WRITE_BYTES_MAX: usize = 128 << 10;
 /// Writes in flight.
 const DEPTH: u32 = 16;
-/// While sessions read, the writer pauses so many times as long as its last write took.
+/// While sessions read all the time, the writer pauses so many times as long as its last write took; less, as they read less.
 const PAUSE_SHARE: u64 = 9;
 
 /// A write in flight.
@@ -46,8 +46,10 @@ pub(super) struct FlashWriter {
     left: Option<(Place, io::Buffer)>,
     /// Nothing is written before.
     pause_until: Nanos,
-    /// Reads that had been counted when the last write began.
-    reads_seen: u64,
+    /// When the last write began, and the time of all reads until then.
+    began: (Nanos, Nanos),
+    /// The share of the time, between the last two of its beginnings, in which sessions read.
+    busy: f64,
 }
 
 impl FlashCache {
@@ -83,7 +85,7 @@ impl FlashCache {
             self.reap(site, context, &mut writer, 1);
         }
         // A shutdown that comes between waits for what is in flight, when the queue is dropped; a device that failed may never answer.
-        if self.off_cause().is_some() {
+        if self.off().is_some() {
             writer.abandon();
         }
         moved
@@ -135,7 +137,7 @@ impl FlashCache {
             if took > self.timeout {
                 self.switch_off(site, hangs(file, took));
             }
-            writer.pause_until = now + Nanos(took.0 * PAUSE_SHARE);
+            writer.pause_until = now + Nanos(((took.0 * PAUSE_SHARE) as f64 * writer.busy) as u64);
         }
         let oldest = writer.flights.iter().flatten().map(|flight| flight.since).min();
         if let Some(took) = oldest.map(|since| now - since).filter(|took| *took > self.timeout) {
@@ -147,8 +149,8 @@ impl FlashCache {
     /// Steps 1 and 2.
     fn submit(&self, site: &dyn Site, context: &Context, writer: &mut FlashWriter) -> bool {
         let now = site.environment().clock.now();
-        let reads: u64 = self.files.iter().map(|file| file.statistics.reads()).sum();
-        let yields = self.policy == Policy::ScanResistant && reads != writer.reads_seen;
+        let read = self.read_time();
+        let yields = self.policy == Policy::ScanResistant && read != writer.began.1;
         if yields && (now < writer.pause_until || writer.is_flying()) {
             return false;
         }
@@ -171,12 +173,18 @@ impl FlashCache {
             }
         }
         if moved {
-            writer.reads_seen = reads;
+            let (then, read_then) = std::mem::replace(&mut writer.began, (now, read));
+            writer.busy = ((read - read_then).as_secs() / (now - then).as_secs().max(1e-9)).min(1.0);
             if let Some(Err(error)) = writer.queue.as_mut().map(|queue| queue.submit()) {
                 self.switch_off(site, error.to_string());
             }
         }
         moved
+    }
+
+    /// Sessions' time in reads of the device so far.
+    fn read_time(&self) -> Nanos {
+        Nanos(self.files.iter().map(|file| file.statistics.read_time().0).sum())
     }
 
     /// Copies blocks whose slots lie side by side into a slot of the queue.

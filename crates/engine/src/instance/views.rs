@@ -194,6 +194,8 @@ impl Core {
             file_type: file.file_type(),
             io: file.statistics.look(),
         }));
+        let flash = self.cache.flash().map(|flash| flash.file_rows()).unwrap_or_default();
+        rows.extend(flash.into_iter().map(|file| row(FileType::Flash)((file.name, file.io))));
         let other = self.files.other.look();
         rows.push(FileIoRow { number: 0, path: None, file_type: FileType::Other, io: other });
         rows

@@ -33,6 +33,8 @@ const WARM_COUNTS: u32 = 4;
 pub const ORDERS: Scale = Scale::small(2);
 /// Transactions that bring it into a cache that holds it, before it is measured.
 const WARMING: Nanos = Nanos::millis(1_000);
+/// The same, where a flash cache is to hold it: it is filled by what leaves the buffer cache.
+const WARMING_FLASH: Nanos = Nanos::millis(5_000);
 /// The table that grows.
 const GROWING: &str = "T";
 
@@ -115,7 +117,8 @@ impl DatabaseStay<'_> {
                 if self.has_flash {
                     self.empty_caches()?;
                 }
-                let terms = playing(&self.terms, &self.watch, WARMING, seed);
+                let warming = if self.has_flash { WARMING_FLASH } else { WARMING };
+                let terms = playing(&self.terms, &self.watch, warming, seed);
                 self.open.order_entry(self.terms.sessions, Think::None, false, terms)?;
             }
             Workload::Mixed => self.empty_caches()?,

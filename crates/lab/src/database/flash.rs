@@ -4,8 +4,9 @@ use crate::LabError;
 use crate::factor::FlashPolicy;
 use crate::stage::Proof;
 use engine::Instance;
+use stats::check::{Check, Severity, Status};
 use std::path::PathBuf;
-use units::Bytes;
+use units::{Bytes, Nanos};
 
 /// A flash cache that was asked for.
 #[derive(Clone, Debug)]
@@ -36,8 +37,8 @@ impl Flash {
         let Some(flash) = instance.core.cache.flash() else {
             return Err(LabError::Flash(format!("{} was not opened", self.file.display())));
         };
-        if let Some(cause) = flash.off_cause() {
-            return Err(LabError::Flash(format!("it was switched off: {cause}")));
+        if let Some(off) = flash.off() {
+            return Err(LabError::Flash(format!("it was switched off: {}", off.cause)));
         }
         match &flash.file_rows()[..] {
             [row] if row.name == self.file && row.bytes == self.bytes.0 && row.enabled => Ok(Proof::new(
@@ -54,6 +55,29 @@ impl Flash {
                 self.file.display(),
                 self.bytes
             ))),
+        }
+    }
+
+    /// E3: whether it worked until now, in a run that began to measure at `began`.
+    pub fn stayed_on(&self, instance: &Instance, began: Nanos) -> Check {
+        let off = instance.core.cache.flash().and_then(|flash| flash.off());
+        let seconds = off.map(|off| Nanos(off.at.0.saturating_sub(began.0)).as_secs());
+        let evidence = match off.zip(seconds) {
+            Some((off, seconds)) => format!(
+                "It was switched off {seconds:.1} s into the measurement: {}. Blocks came from the data files from then on, and no answer was \
+                 wrong; the figures are partly those of a database without one. Look at dmesg and smartctl -a of its device.",
+                off.cause
+            ),
+            None => format!("{} was in use all the time.", self.file.display()),
+        };
+        Check {
+            id: "E3",
+            title: "the flash cache stays on",
+            severity: Severity::Integrity,
+            status: if off.is_some() { Status::Fail } else { Status::Pass },
+            value: seconds,
+            threshold: "fail when it is switched off",
+            evidence,
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::evidence::Delta;
 use crate::server::counters::{self, Counted};
 use crate::server::{Connection, Kind};
 use engine::Instance;
+use engine::files::FileType;
 use engine::instance::{FileIoRow, SysstatRow};
 use host::counters::{Schedule, Snapshot, Thread, Watch};
 use record::{FileStatRow, StatisticRow, WaitEventRow, Writer};
@@ -129,11 +130,11 @@ impl Interval {
         }
     }
 
-    /// I/O of all files together; none where the database does not say.
+    /// I/O of all files of the database together; none where it does not say. A flash cache may lie on another device, and is not among them.
     pub fn files(&self) -> Option<FileDelta> {
         let (before, after) = self.engines()?;
         let mut sum = FileDelta::default();
-        for row in file_rows(before, after) {
+        for row in file_rows(before, after).iter().filter(|row| row.file_type != FileType::Flash.name()) {
             sum.reads += row.small_reads + row.large_reads;
             sum.read_bytes += row.small_read_bytes + row.large_read_bytes;
             sum.writes += row.small_writes + row.large_writes;

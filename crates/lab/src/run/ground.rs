@@ -55,18 +55,16 @@ fn measure_on(
     }))?;
     let parameters: Vec<_> = flash.iter().flat_map(Flash::parameters).collect();
     let instance = database.open_with(&options.configuration, &parameters)?;
-    let stay = Stay { options, plan, instance: &instance };
-    let proof = |flash: &Flash| flash.proof(&instance);
-    let result = flash.as_ref().map(proof).transpose().and_then(|shown| {
+    let shown = flash.as_ref().map(|flash| flash.proof(&instance)).transpose();
+    let stay = Stay { options, plan, instance: &instance, flash: flash.as_ref() };
+    let result = shown.and_then(|shown| {
         proofs.extend(shown);
-        stay.visit(&proofs, bench, control)?;
-        // Figures of a flash cache that gave up meanwhile are not its figures.
-        flash.as_ref().map(proof).transpose()
+        stay.visit(&proofs, bench, control)
     });
     // A database that lost its storage cannot be shut down in order; it is removed anyway.
     let how = if result.is_ok() { Shutdown::Immediate } else { Shutdown::Abort };
     let closed = instance.shutdown(how);
-    result.map(drop)?;
+    result?;
     closed?;
     Ok(())
 }

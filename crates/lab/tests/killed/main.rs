@@ -59,6 +59,7 @@ fn honest(rounds: u64, seed: Seed, above: &std::path::Path) -> bool {
         "{} kills at work, {} during recovery; {} transactions acknowledged, {} more had been begun",
         tally.kills, tally.in_recovery, tally.acknowledged, tally.uncertain
     );
+    println!("blocks that the checks read from a flash cache: {}", tally.from_flash);
     println!("losses planted on purpose that the checks found: {} of {}", tally.noticed, tally.planted);
     println!("rounds that lost something, or left half of something: {} of {rounds} (goal: 0)", tally.wrong);
     tally.wrong == 0 && tally.noticed == tally.planted && tally.acknowledged > 0

@@ -101,8 +101,8 @@ fn cells(device: &DeviceUse) -> String {
         escape(&device.name),
         words::amount(device.reads),
         words::amount(device.writes),
-        words::amount(device.read_megabytes),
-        words::amount(device.write_megabytes),
+        words::megabytes(device.read_megabytes),
+        words::megabytes(device.write_megabytes),
     )
 }
 

@@ -84,8 +84,8 @@ fn devices(comparison: &Comparison, passes: &Passes, pass: usize) -> String {
         format!(
             "{}: {} MB/s read, {} written{busy}",
             escape(d.short()),
-            words::amount(d.read_megabytes),
-            words::amount(d.write_megabytes)
+            words::megabytes(d.read_megabytes),
+            words::megabytes(d.write_megabytes)
         )
     };
     cell.map_or_else(String::new, |cell| {

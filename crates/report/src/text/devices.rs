@@ -39,7 +39,7 @@ fn table(page: Page, comparison: &Comparison, workload: &Workload, names: usize)
             let numbers = [
                 words::amount(device.reads),
                 words::amount(device.writes),
-                words::amount(device.read_megabytes + device.write_megabytes),
+                words::megabytes(device.read_megabytes + device.write_megabytes),
                 device.busy.map_or_else(|| "–".into(), |busy| words::percent(busy.share)),
             ]
             .map(|number| right(&number, NUMBER + 1))

@@ -147,11 +147,7 @@ fn a_device_that_goes_wrong_is_switched_off() {
         (0..3).for_each(|_| pass(&world, &context));
         let flash = world.cache.flash().unwrap();
         assert!(!flash.is_on(), "{fault:?}");
-        assert!(
-            flash.off_cause().is_some_and(|cause| cause.contains("/memory/flash")),
-            "{:?}",
-            flash.off_cause()
-        );
+        assert!(flash.off().is_some_and(|off| off.cause.contains("/memory/flash")), "{:?}", flash.off());
         let alerts = world.alerts.lock().clone();
         assert_eq!(alerts.iter().filter(|line| line.contains("switched off")).count(), 1, "{alerts:?}");
         assert_eq!((world.cache.states().flashcur, flash.blocks()), (0, Vec::new()));
@@ -183,7 +179,7 @@ fn a_transfer_beyond_the_limit_switches_it_off() {
         world.set(&context, page(block), u64::from(block)).unwrap();
     }
     pass(&world, &context);
-    let cause = world.cache.flash().unwrap().off_cause().unwrap_or_default().to_owned();
+    let cause = world.cache.flash().unwrap().off().map(|off| off.cause.clone()).unwrap_or_default();
     assert!(cause.contains("_flash_cache_timeout") || cause.contains("hangs"), "{cause}");
     pass(&world, &context);
 }

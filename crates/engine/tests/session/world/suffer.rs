@@ -56,7 +56,7 @@ impl World {
         self.check();
         let instance = self.instance.as_ref().unwrap();
         assert_eq!(instance.crashed(), None);
-        let off = instance.core.cache.flash().is_some_and(|flash| flash.off_cause().is_some());
+        let off = instance.core.cache.flash().is_some_and(|flash| flash.off().is_some());
         let struck = fault.is_none() || self.storage.fired() > 0;
         self.storage.heal();
         self.restarts = true;
