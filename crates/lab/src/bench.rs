@@ -4,7 +4,9 @@
 //! the record is written as the run goes; a killed run therefore leaves a readable record and a `redoubt cleanup`.
 
 use crate::control::Control;
-use crate::evidence::Delta;
+use crate::evidence::{Delta, check_row};
+use crate::health::Health;
+use crate::verify::Verification;
 use crate::{LabError, METHOD_VERSION};
 use host::counters::{Sampler, Snapshot, Watch};
 use host::journal::{CleanupLine, Journal};
@@ -25,6 +27,12 @@ pub struct Bench {
     pub storage: host::facts::Storage,
     /// Where chance comes from.
     pub seed: Seed,
+    /// What was read back so far, with `--verify`.
+    pub(crate) verification: Option<Verification>,
+    /// What the disks say of themselves.
+    health: Health,
+    /// Trials can be left out one by one.
+    has_visits: bool,
     workspace: Option<Arc<Workspace>>,
     journal: Option<Journal>,
     sampler: Option<Sampler>,
@@ -84,12 +92,17 @@ impl Bench {
         facts.extend(storage.facts.iter().cloned());
         facts.extend(host::facts::cgroup_limits(&storage.stack));
         writer.facts(&facts.into_iter().map(fact_row).collect::<Vec<_>>())?;
+        // Before anything is counted: a disk may be slow to answer.
+        let health = Health::begin(&storage.leaves(), &mut writer)?;
         let sampler = Sampler::start(storage.watch(), SAMPLE_EVERY);
         let before = host::counters::snapshot(&storage.watch());
         Ok(Self {
             writer,
             storage,
             seed: purpose.seed,
+            verification: None,
+            health,
+            has_visits: purpose.kind == "compare",
             workspace,
             journal: Some(journal),
             sampler: Some(sampler),
@@ -178,6 +191,25 @@ impl Bench {
         Delta::between(before, &self.snapshot())
     }
 
+    /// Asks the disks for their health, when the last time was long ago. Between two measurements.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn look_at_disks(&mut self) -> Result<(), LabError> {
+        Ok(self.health.look_between(&mut self.writer)?)
+    }
+
+    /// The last rows: what was read back, what the disks say now.
+    fn conclude(&mut self) -> Result<(), LabError> {
+        self.health.look("after", &mut self.writer)?;
+        let mut checks = self.health.checks(self.has_visits);
+        checks.extend(self.verification.take().map(|seen| seen.check()));
+        for check in checks {
+            self.writer.check(&check_row("run", None, "", &check))?;
+        }
+        Ok(())
+    }
+
     /// Ends a visit: its status, and the counters sampled meanwhile, so that a killed run keeps its time line.
     ///
     /// # Errors
@@ -203,6 +235,7 @@ impl Bench {
         let record = self.writer.path().to_owned();
         let samples = self.sampler.take().map(Sampler::stop).unwrap_or_default();
         let counted = self.writer.counters(&counter_rows(&samples));
+        let concluded = self.conclude();
         drop(self.workspace.take());
         let undone = self.journal.take().map_or_else(|| Ok(Vec::new()), Journal::undo_all);
         let closed = self.writer.finish(&status);
@@ -218,6 +251,7 @@ impl Bench {
             }
         };
         counted?;
+        concluded?;
         closed?;
         match unsettled(undone?) {
             Some(left) => Err(LabError::Left(left)),

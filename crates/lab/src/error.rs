@@ -49,6 +49,19 @@ pub enum LabError {
         /// What could not be undone or removed.
         left: Option<String>,
     },
+    /// Storage has not what was written to it.
+    #[error(
+        "{wrong} of {blocks} blocks that were written are not on the device as they were written. The first: {first}. Do not keep a database \
+         there; look at dmesg, and type: redoubt doctor"
+    )]
+    WrongData {
+        /// How many.
+        wrong: u64,
+        /// Of how many that were read back.
+        blocks: u64,
+        /// File, block, expected and found of the first.
+        first: String,
+    },
     /// A workload thread met an error that spoils its trial.
     #[error("{workload}: {reason}")]
     Workload {

@@ -16,12 +16,14 @@ pub mod doctor;
 mod error;
 pub mod evidence;
 pub mod factor;
+mod health;
 pub mod load;
 pub mod run;
 pub mod server;
 pub mod stage;
 pub mod target;
 pub mod trace;
+pub mod verify;
 pub mod workload;
 
 pub use error::LabError;

@@ -140,6 +140,8 @@ pub struct Options {
     pub flash: Setup,
     /// Parameters of the database, by name.
     pub parameters: Vec<(String, String)>,
+    /// Read back at the end what was written.
+    pub verify: bool,
     /// Keep block references, for `redoubt advise flash`.
     pub references: bool,
     /// Where chance comes from.
@@ -217,6 +219,11 @@ fn check(options: &Options) -> Result<(), LabError> {
             "--references come from the embedded database; leave --target out, or import a trace of the server's reads: \
              redoubt advise flash --trace FILE"
                 .into(),
+        );
+    }
+    if options.verify && options.target != Target::Engine {
+        return refuse(
+            "--verify is of the embedded database, which knows what it wrote where: leave --target out, or --verify".into(),
         );
     }
     if options.flash.flash().is_some() && options.target != Target::Engine {

@@ -114,6 +114,10 @@ pub struct Compare {
     /// The mix that the verdict is weighted for.
     #[command(flatten)]
     pub mix: MixOptions,
+    /// Read back after each visit what it wrote, past all caches, and compare: finds lost, torn, stale and misdirected writes.
+    /// Visits take so much longer, or become fewer.
+    #[arg(long)]
+    pub verify: bool,
     /// Only these I/O modes: none, asynch, directio, setall, concurrent.
     #[arg(long, value_delimiter = ',', value_name = "MODE,…")]
     pub modes: Vec<io::IoMode>,
@@ -133,6 +137,7 @@ pub struct Compare {
     redoubt run growth --scale 0.1 --dir /data   the article's script, a tenth of its size\n  \
     redoubt run commit --target postgres         the same on a private PostgreSQL server\n  \
     redoubt run order-entry --flash /ssd         with a flash cache there\n  \
+    redoubt run order-entry --verify             does the device keep what it is given?\n  \
     redoubt run commit --set commit_logging=batch --redo 16m")]
 pub struct Run {
     /// What to run; `redoubt cases` tells what each answers.
@@ -192,6 +197,10 @@ pub struct Run {
     /// A parameter of the database, NAME=VALUE; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub parameters: Vec<String>,
+    /// Read back at the end everything that was written, past all caches, and compare: finds lost, torn, stale and misdirected writes.
+    /// Takes as long as reading it takes.
+    #[arg(long)]
+    pub verify: bool,
     /// Keep the blocks that are read from storage, sampled, in the record: what `redoubt advise flash` needs.
     #[arg(long)]
     pub references: bool,

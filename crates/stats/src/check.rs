@@ -20,8 +20,8 @@ mod series;
 mod work;
 
 pub use caches::{comparable_sizes, residency, size_against_caches};
-pub use data::{discarded, holes, reducible, wrong_data};
-pub use device::{alignment, errors, merges, read_ahead, slow_member, temperature};
+pub use data::{discarded, holes, read_back, reducible, wrong_data};
+pub use device::{Rise, alignment, disk_health, errors, merges, read_ahead, slow_member, temperature};
 pub use durability::{same_durability, volatile_cache};
 pub use funnel::{conservation, funnel_bytes, funnel_ops, own_physical};
 pub use host::{frequency, generator_bound, others, pause, steal};

@@ -381,10 +381,16 @@ impl BufferCache {
                     report.undo_blocks +=
                         u64::from(matches!(kind, Some(PageKind::Undo | PageKind::UndoHeader)));
                     report.written.push(claim.id);
+                    if let Some(notes) = &file.written {
+                        notes.written(claim.id.block, page);
+                    }
                     self.written(claim);
                 }
             }
             Err(error) => {
+                if let Some(notes) = &file.written {
+                    claims.iter().for_each(|claim| notes.unknown(claim.id.block));
+                }
                 report.failed.extend(claims.iter().map(|claim| claim.id));
                 report.first_error.get_or_insert(error);
                 claims.iter().for_each(|claim| self.frames.at(claim.index).clear(WRITING));

@@ -219,7 +219,7 @@ impl BufferCache {
         if let Some(flash) = &self.flash
             && flash.read(site, context, id, bytes)
         {
-            return Ok(());
+            return newest(file_of(site, id), id, bytes);
         }
         self.read_home(site, context, id, bytes)
     }
@@ -329,10 +329,20 @@ pub(super) fn count_read(context: &Context, kind: Statistic, blocks: u64, bytes:
 /// # Errors
 /// [`EngineError::CorruptBlock`].
 pub(super) fn verify(file: &DataFile, id: PageId, bytes: &[u8]) -> Result<()> {
-    page::check(bytes, id).map_err(|(expected, found)| {
-        file.statistics.note_error();
-        EngineError::CorruptBlock { id, path: file.path.clone(), expected, found }
-    })
+    page::check(bytes, id).map_err(|words| corrupt(file, id, words))?;
+    newest(file, id, bytes)
+}
+
+/// # Errors
+/// [`EngineError::CorruptBlock`] when the page is older than what was last written there, as far as that is noted.
+fn newest(file: &DataFile, id: PageId, bytes: &[u8]) -> Result<()> {
+    let Some(notes) = &file.written else { return Ok(()) };
+    notes.check(id.block, bytes).map_err(|words| corrupt(file, id, words))
+}
+
+fn corrupt(file: &DataFile, id: PageId, (expected, found): (String, String)) -> EngineError {
+    file.statistics.note_error();
+    EngineError::CorruptBlock { id, path: file.path.clone(), expected, found }
 }
 
 #[cfg(test)]

@@ -2,12 +2,14 @@
 //!
 //! [`FileSet`] is the list of open data and temp files, by absolute number. Looking a file up takes no lock. Files are added,
 //! grown and dropped in `admin`, each step recorded in the [`control`] file; their first block is `header`'s; [`iostat`] counts
-//! their I/O.
+//! their I/O; [`written`] and [`read_back`] find writes that never arrived.
 
 pub mod admin;
 pub mod control;
 pub mod header;
 pub mod iostat;
+pub mod read_back;
+pub mod written;
 
 use crate::page::PageId;
 use crate::{EngineError, Result};
@@ -19,6 +21,7 @@ use parking_lot::{Mutex, RwLock};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use written::WriteNotes;
 
 /// Kinds of files, with the numbers of `v$iostat_file.filetype_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +67,8 @@ pub struct DataFile {
     pub path: PathBuf,
     /// Its I/O.
     pub statistics: FileStatistics,
+    /// What was written to its blocks, with `_verify_writes`.
+    pub written: Option<WriteNotes>,
     /// Whoever writes holds it when `filesystemio_options = directio`: one writer of a file at a time.
     pub writer: Mutex<()>,
     blocks: AtomicU32,
@@ -107,6 +112,8 @@ pub struct FileSet {
     storage: Arc<dyn Storage>,
     access: Access,
     block_bytes: u32,
+    /// `_verify_writes`.
+    verify: bool,
     /// A number is used once in a database's life, so a place is filled once and never emptied: readers need no lock.
     shelves: Box<[OnceLock<Box<Shelf>>]>,
     /// Redo files, all together.
@@ -119,7 +126,21 @@ impl FileSet {
     /// No files yet.
     pub fn new(storage: Arc<dyn Storage>, access: Access, block_bytes: u32) -> Self {
         let shelves = (0..=usize::from(u16::MAX) / SHELF).map(|_| OnceLock::new()).collect();
-        Self { storage, access, block_bytes, shelves, log: Arc::default(), other: FileStatistics::default() }
+        Self {
+            storage,
+            access,
+            block_bytes,
+            verify: false,
+            shelves,
+            log: Arc::default(),
+            other: FileStatistics::default(),
+        }
+    }
+
+    /// With notes of what is written to each block from now on: `_verify_writes`.
+    #[must_use]
+    pub fn verifying(self, verify: bool) -> Self {
+        Self { verify, ..self }
     }
 
     /// Where the files are.
@@ -173,6 +194,7 @@ impl FileSet {
             kind,
             path: record.path.clone(),
             statistics: FileStatistics::default(),
+            written: self.verify.then(WriteNotes::default),
             writer: Mutex::new(()),
             blocks: AtomicU32::new(record.blocks),
             disk: RwLock::new(Some(disk)),

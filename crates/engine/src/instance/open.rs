@@ -162,7 +162,8 @@ pub(super) fn foundation(
         (true, Background::Threads) => Sampler::start(&waits, interval, HISTORY_ROWS),
         _ => Sampler::stepped(&waits, interval, HISTORY_ROWS),
     };
-    let files = FileSet::new(storage, access_of(&parameters), parameters.block_bytes());
+    let files = FileSet::new(storage, access_of(&parameters), parameters.block_bytes())
+        .verifying(parameters.boolean(Parameter::VerifyWrites));
     Ok(Foundation {
         waits,
         history: Arc::new(history),

@@ -3,6 +3,7 @@
 use super::Instance;
 use super::process::Role;
 use crate::files::control::State;
+use crate::files::read_back::{self, ReadBack};
 use crate::flash::Stamp;
 use crate::{Context, Result};
 use waits::SessionKind;
@@ -36,6 +37,19 @@ impl Instance {
         self.stop_processes();
         core.alert.line("closed");
         Ok(())
+    }
+
+    /// [`Shutdown::Immediate`]; then, with `_verify_writes`, every block that was written since the instance was opened is read from the device
+    /// and held against what was written last. Nothing without the parameter. `go_on` hears the blocks done and to be done, and may stop
+    /// the reading.
+    ///
+    /// # Errors
+    /// Those of [`Instance::shutdown`]; a file that cannot be opened any more.
+    pub fn shutdown_and_read_back(self, go_on: &mut dyn FnMut(u64, u64) -> bool) -> Result<ReadBack> {
+        let storage = self.core.environment.storage.clone();
+        let (files, block_bytes) = (read_back::noted(&self.core.files), self.core.files.block_bytes());
+        self.shutdown(Shutdown::Immediate)?;
+        read_back::read_back(&*storage, &files, block_bytes, go_on)
     }
 
     /// 1. the gate is closed: nobody changes anything any more.

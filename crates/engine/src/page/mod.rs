@@ -150,16 +150,25 @@ pub fn set_lsn(page: &mut [u8], lsn: Lsn) {
     page[16..24].copy_from_slice(&lsn.0.to_le_bytes());
 }
 
+/// The checksum that a sealed page carries.
+pub fn checksum(page: &[u8]) -> u32 {
+    get_u32(page, 0)
+}
+
+/// The checksum that it should carry.
+pub fn sum(page: &[u8]) -> u32 {
+    crc32fast::hash(&page[4..])
+}
+
 /// Sets the checksum; the last thing before the page goes to disk.
 pub fn seal(page: &mut [u8]) {
-    let sum = crc32fast::hash(&page[4..]);
+    let sum = sum(page);
     page[..4].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// What is wrong with a page just read from disk as `id`: (expected, found). A page of zeroes is fine: never written.
 pub fn check(page: &[u8], id: PageId) -> std::result::Result<(), (String, String)> {
-    let sum = crc32fast::hash(&page[4..]);
-    let said = get_u32(page, 0);
+    let (sum, said) = (sum(page), checksum(page));
     if sum != said {
         if said == 0 && page.iter().all(|b| *b == 0) {
             return Ok(());

@@ -50,6 +50,8 @@ catalogue! {
         "whether full scans go past the cache: auto above _small_table_threshold";
     SmallTableThreshold "_small_table_threshold" number(0, u32::MAX as u64), "0", Now,
         "blocks up to which a full scan goes through the cache; 0 is 2 % of the cache";
+    VerifyWrites "_verify_writes" Kind::Boolean, "false", Restart,
+        "whether 12 bytes are kept of each block that is written, so that what is read can be held against it";
     CommitLogging "commit_logging" Kind::Choice(&["immediate", "batch"]), "immediate", Now,
         "whether a commit that does not wait (commit_wait) wakes the log writer at once, or leaves it to its next write, at most a second later";
     CommitWait "commit_wait" Kind::Choice(&["wait", "nowait"]), "wait", Now,

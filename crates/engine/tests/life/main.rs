@@ -7,4 +7,5 @@ mod crash;
 mod files;
 mod full;
 mod machine;
+mod read_back;
 mod real;

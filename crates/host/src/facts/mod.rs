@@ -22,7 +22,7 @@ pub use in_use::{InUse, Use, in_use};
 pub use machine::{cores_allowed, machine, memory_available, memory_total, swap_used};
 pub use mount_options::{mount_options, mount_options_in_force, mountinfo_line};
 pub use mounts::Mount;
-pub use smart::{Smart, smart};
+pub use smart::{Smart, parse as parse_smart, smart, smart_within};
 pub use storage::{Storage, magic, storage};
 
 pub use crate::counters::load_average;

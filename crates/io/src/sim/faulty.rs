@@ -26,6 +26,12 @@ pub enum Trouble {
     Errno(i32),
     /// The transfer stops after so many bytes; one that is no longer is whole. A sync has no bytes and fails with `EIO`.
     Short(u32),
+    /// A write is acknowledged and never arrives. Other calls go on as if nothing were.
+    Lost,
+    /// A write is acknowledged and only its first half arrives. Other calls go on.
+    Torn,
+    /// A write is acknowledged and arrives so many bytes further on. Other calls go on.
+    Misdirected(u64),
 }
 
 /// One planned failure.
@@ -73,17 +79,20 @@ impl<D: Disk> FaultyDisk<D> {
         strikes.then_some(self.fault.trouble)
     }
 
-    fn write(&self, data: &[u8], write: impl Fn(&[u8]) -> Outcome) -> Outcome {
+    fn write(&self, data: &[u8], offset: u64, write: impl Fn(&[u8], u64) -> Outcome) -> Outcome {
         match self.trouble(Call::Write) {
-            None => write(data),
+            None => write(data, offset),
             Some(Trouble::Errno(errno)) => Outcome::Errno(errno),
             Some(Trouble::Short(bytes)) => {
                 let part = data.len().min(bytes as usize);
-                match write(&data[..part]) {
+                match write(&data[..part], offset) {
                     Outcome::Full => Outcome::from_result(part as i64, data.len() as u32),
                     other => other,
                 }
             }
+            Some(Trouble::Lost) => Outcome::Full,
+            Some(Trouble::Torn) => write(&data[..data.len() / 2], offset),
+            Some(Trouble::Misdirected(by)) => write(data, offset + by),
         }
     }
 }
@@ -95,7 +104,9 @@ impl<D: Disk> Disk for FaultyDisk<D> {
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Outcome {
         match self.trouble(Call::Read) {
-            None => self.disk.read_at(buffer, offset),
+            None | Some(Trouble::Lost | Trouble::Torn | Trouble::Misdirected(_)) => {
+                self.disk.read_at(buffer, offset)
+            }
             Some(Trouble::Errno(errno)) => Outcome::Errno(errno),
             Some(Trouble::Short(bytes)) => {
                 let part = buffer.len().min(bytes as usize);
@@ -108,16 +119,16 @@ impl<D: Disk> Disk for FaultyDisk<D> {
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> Outcome {
-        self.write(data, |data| self.disk.write_at(data, offset))
+        self.write(data, offset, |data, offset| self.disk.write_at(data, offset))
     }
 
     fn write_at_dsync(&self, data: &[u8], offset: u64) -> Outcome {
-        self.write(data, |data| self.disk.write_at_dsync(data, offset))
+        self.write(data, offset, |data, offset| self.disk.write_at_dsync(data, offset))
     }
 
     fn sync(&self) -> Outcome {
         match self.trouble(Call::Sync) {
-            None => self.disk.sync(),
+            None | Some(Trouble::Lost | Trouble::Torn | Trouble::Misdirected(_)) => self.disk.sync(),
             Some(Trouble::Errno(errno)) => Outcome::Errno(errno),
             Some(Trouble::Short(_)) => Outcome::Errno(libc::EIO),
         }

@@ -98,6 +98,7 @@ impl Comparison<'_> {
                     .event("time_used_up", &json!({ "blocks": ordinal, "planned": self.plan.blocks }))?;
                 break;
             }
+            bench.look_at_disks()?;
             self.block(ordinal, rows, evidence, bench, control)?;
         }
         Ok(())

@@ -15,6 +15,7 @@ use crate::database::random_read::Shape;
 use crate::database::{inconsistent, scan, source};
 use crate::factor::Setup;
 use crate::stage::Proof;
+use crate::verify::Verification;
 use crate::workload::Trial;
 use host::counters::{Snapshot, Watch};
 use record::Writer;
@@ -50,6 +51,8 @@ pub struct Filled {
     pub scanned: Option<scan::Rows>,
     /// Where the growing table's rows come from.
     pub seed: Seed,
+    /// What was read back of the filling.
+    pub seen: Option<Verification>,
 }
 
 /// Whose database it is.
@@ -242,8 +245,8 @@ impl DatabaseStay<'_> {
     }
 
     /// Shuts the database down.
-    pub(super) fn leave(self) -> Result<(), LabError> {
-        self.open.shut_down()
+    pub(super) fn leave(self) -> Result<Option<Verification>, LabError> {
+        self.open.shut_down(self.terms.cancel)
     }
 
     /// Ends it after an error.

@@ -13,11 +13,12 @@ use crate::database::scan::{self, Scanned, Way};
 use crate::database::{Database, Flash, Places, Sizes, commit, inconsistent, segment_bytes, source};
 use crate::factor::Setup;
 use crate::stage::Proof;
+use crate::verify::{self, Verification};
 use engine::{AlterSystem, Instance, Session, Shutdown};
 use host::counters::{Thread, Watch};
 use io::{Access, File};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Bytes, Nanos, Seed};
 
 /// How often buffers are looked at, where that is wanted: a pass takes a second or two.
@@ -59,11 +60,12 @@ impl Embedded {
         data: Bytes,
         setup: &Setup,
         workloads: &[Workload],
+        verify: bool,
         seed: Seed,
         cancel: &AtomicBool,
     ) -> Result<Filled, LabError> {
         let (data_file, flash_file) = (places.data_file(), places.flash_file());
-        let database = Database::create(places, &Self::sizes(data, setup), &[], seed)?;
+        let database = Database::create(places, &Self::sizes(data, setup), &[], seed)?.verifying(verify);
         let instance = database.open(&setup.configuration())?;
         let mut session = instance.session("prepare")?;
         let wanted = |of: fn(Workload) -> bool| workloads.iter().any(|w| of(*w));
@@ -81,10 +83,11 @@ impl Embedded {
             None
         };
         drop(session);
-        instance.shutdown(Shutdown::Immediate)?;
+        let seen = verify::shut_down(instance, &mut |_, _| !cancel.load(Ordering::Relaxed))?;
         let reads = wanted(Workload::reads_rows);
         let embedded = Self { database, data_file: data_file.clone(), reads, flash_file };
-        Ok(Filled { database: Kind::Embedded(embedded), data_file, data_bytes: data.0, scanned, seed })
+        let database = Kind::Embedded(embedded);
+        Ok(Filled { database, data_file, data_bytes: data.0, scanned, seed, seen })
     }
 
     /// Opens the database, made for `data` of each table, as `setup` says.
@@ -242,11 +245,10 @@ impl OpenDatabase for OpenEmbedded<'_> {
         self.flash.iter().map(|flash| flash.proof(&self.instance)).collect()
     }
 
-    fn shut_down(self: Box<Self>) -> Result<(), LabError> {
+    fn shut_down(self: Box<Self>, cancel: &AtomicBool) -> Result<Option<Verification>, LabError> {
         let Self { instance, session, .. } = *self;
         drop(session);
-        instance.shutdown(Shutdown::Immediate)?;
-        Ok(())
+        verify::shut_down(instance, &mut |_, _| !cancel.load(Ordering::Relaxed))
     }
 
     fn abandon(self: Box<Self>) {

@@ -12,6 +12,7 @@ use crate::database::{Places, Sizes};
 use crate::factor::Setup;
 use crate::server::find::Named;
 use crate::stage::Stage;
+use crate::verify;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use units::{Bytes, Seed};
@@ -78,6 +79,8 @@ pub struct Contents<'a> {
     pub workloads: &'a [Workload],
     /// Where the programs of servers are.
     pub programs: &'a Named,
+    /// Whether what is written is read back.
+    pub verify: bool,
 }
 
 impl Contents<'_> {
@@ -176,9 +179,13 @@ impl Contents<'_> {
             }
             _ => {
                 let seed = bench.seed.part(3);
-                let made = Embedded::create(places, self.data, setup, self.workloads, seed, control.cancel);
+                let (data, workloads) = (self.data, self.workloads);
+                let made =
+                    Embedded::create(places, data, setup, workloads, self.verify, seed, control.cancel);
                 super::stop_if_cancelled(control)?;
-                Ok(Subject::Database(Box::new(made?)))
+                let mut made = made?;
+                verify::store(bench, "filling the database", made.seen.take())?;
+                Ok(Subject::Database(Box::new(made)))
             }
         }
     }
@@ -224,7 +231,11 @@ impl Scene<'_> {
         let done = entered.and_then(|()| act(&mut stay, self.stage.as_deref_mut(), bench, control));
         let relaxed = self.stage.map_or(Ok(()), |stage| stage.relax(bench));
         match done {
-            Ok(value) => stay.leave().and(relaxed).map(|()| value),
+            Ok(value) => {
+                let seen = stay.leave()?;
+                verify::store(bench, &self.setup.configuration().name(), seen)?;
+                relaxed.map(|()| value)
+            }
             Err(error) => {
                 stay.abandon();
                 Err(error)

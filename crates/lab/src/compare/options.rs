@@ -46,6 +46,8 @@ pub struct Options {
     pub modes: Vec<io::IoMode>,
     /// Only these APIs for asynchronous modes; empty: all that work here.
     pub apis: Vec<Api>,
+    /// Read back after each visit what it wrote.
+    pub verify: bool,
     /// Where chance comes from.
     pub seed: Seed,
     /// The command as typed.

@@ -58,7 +58,8 @@ impl Served {
             Ok((rows, scanned)) => {
                 let data_file = server.data();
                 let served = Self { server: RefCell::new(server), rows };
-                Ok(Filled { database: Kind::Served(served), data_file, data_bytes: data.0, scanned, seed })
+                let database = Kind::Served(served);
+                Ok(Filled { database, data_file, data_bytes: data.0, scanned, seed, seen: None })
             }
             Err(error) => {
                 let error = match error {

@@ -8,6 +8,7 @@ use crate::bench::Bench;
 use crate::database::evidence::Observer;
 use crate::factor::Setup;
 use crate::stage::Proof;
+use crate::verify::Verification;
 use crate::workload::Trial;
 use host::counters::{Snapshot, Watch};
 use record::Writer;
@@ -174,13 +175,13 @@ impl Stay<'_> {
         }
     }
 
-    /// Ends it; the database is shut down in order.
+    /// Ends it; the database is shut down in order, and what it wrote is read back where that was asked for.
     ///
     /// # Errors
     /// What the database says.
-    pub fn leave(self) -> Result<(), LabError> {
+    pub fn leave(self) -> Result<Option<Verification>, LabError> {
         match self {
-            Self::Files(_) => Ok(()),
+            Self::Files(_) => Ok(None),
             Self::Database(stay) => stay.leave(),
         }
     }

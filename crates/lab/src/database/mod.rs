@@ -100,6 +100,15 @@ impl Database {
         Ok(Self { environment, config })
     }
 
+    /// From now on it is opened so that what it writes can be read back ([`crate::verify::shut_down`]).
+    #[must_use]
+    pub fn verifying(mut self, verify: bool) -> Self {
+        if verify {
+            self.config = self.config.with("_verify_writes", "true");
+        }
+        self
+    }
+
     /// Opens it with the I/O mode and API of a configuration.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use super::random_read::Shape;
 use super::scan::{Rows, Scanned, Way};
 use crate::LabError;
 use crate::stage::Proof;
+use crate::verify::Verification;
 use host::counters::Watch;
 use std::sync::atomic::AtomicBool;
 use units::Seed;
@@ -125,11 +126,11 @@ pub trait OpenDatabase {
     /// They are not what it was told.
     fn proof(&mut self) -> Result<Vec<Proof>, LabError>;
 
-    /// Shuts it down in order.
+    /// Shuts it down in order; what it wrote is read back where that was asked for, until `cancel` is raised.
     ///
     /// # Errors
     /// What the database says.
-    fn shut_down(self: Box<Self>) -> Result<(), LabError>;
+    fn shut_down(self: Box<Self>, cancel: &AtomicBool) -> Result<Option<Verification>, LabError>;
 
     /// Ends it after an error; what is not written yet is left to recovery, or goes with the database.
     fn abandon(self: Box<Self>);

@@ -35,7 +35,8 @@ pub(super) fn examine(patient: &Patient, cancel: &AtomicBool) -> Vec<Finding> {
 fn ask(disk: &Device, cancel: &AtomicBool) -> Option<Smart> {
     let (answer, heard) = mpsc::channel();
     let asked = disk.clone();
-    std::thread::spawn(move || answer.send(facts::smart(&asked)));
+    // Nobody hears it after Ctrl-C.
+    std::thread::spawn(move || drop(answer.send(facts::smart(&asked))));
     while !cancel.load(Ordering::Relaxed) {
         match heard.recv_timeout(Nanos::millis(50).duration()) {
             Ok(smart) => return Some(smart),
@@ -451,6 +452,10 @@ mod tests {
             passed: Some(false),
             attributes: vec![],
             critical: vec!["24 reallocated sectors".into()],
+            failing: vec![],
+            errors: vec![],
+            celsius: None,
+            too_warm_minutes: None,
             raw: String::new(),
         };
         check(&[health(&sda, &sick)], Level::Bad, "24 reallocated");
@@ -460,6 +465,10 @@ mod tests {
             passed: Some(true),
             attributes: vec![("wear".into(), "3 %".into())],
             critical: vec![],
+            failing: vec![],
+            errors: vec![],
+            celsius: None,
+            too_warm_minutes: None,
             raw: String::new(),
         };
         check(&[health(&sda, &well)], Level::Good, "wear 3 %");

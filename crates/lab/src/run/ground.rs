@@ -7,6 +7,7 @@ use crate::control::Control;
 use crate::database::{Database, Flash, Places};
 use crate::factor::{Factor, FileClass};
 use crate::stage::{self, Proof, Stage};
+use crate::verify;
 use engine::Shutdown;
 use record::json::json;
 
@@ -44,13 +45,14 @@ fn measure_on(
         policy: options.flash.flash_policy,
     });
     let database = Database::create(places, &plan.sizes, &options.parameters, options.seed)?;
+    let database = database.verifying(options.verify);
     bench.writer.plan(&json!({
         "case": options.case.name(), "configuration": options.configuration.name(), "sessions": options.sessions,
         "seconds": options.seconds, "scale": options.scale, "data_bytes": plan.data.0, "cache_bytes": plan.sizes.cache.0,
         "block_bytes": plan.sizes.block.0, "redo_bytes": plan.sizes.redo.0, "redo_groups": plan.sizes.redo_groups,
         "flash": flash.as_ref().map(|flash| json!({ "place": options.flash.level(Factor::Place(FileClass::Flash)),
                                                    "bytes": flash.bytes.0, "policy": flash.policy.name() })),
-        "rate": options.rate, "think": format!("{:?}", options.think).to_lowercase(), "parameters": options.parameters,
+        "rate": options.rate, "verify": options.verify, "think": format!("{:?}", options.think).to_lowercase(), "parameters": options.parameters,
         "durability": "a commit returns when its redo is durable (O_DSYNC)",
     }))?;
     let parameters: Vec<_> = flash.iter().flat_map(Flash::parameters).collect();
@@ -61,10 +63,14 @@ fn measure_on(
         proofs.extend(shown);
         stay.visit(&proofs, bench, control)
     });
-    // A database that lost its storage cannot be shut down in order; it is removed anyway.
-    let how = if result.is_ok() { Shutdown::Immediate } else { Shutdown::Abort };
-    let closed = instance.shutdown(how);
-    result?;
-    closed?;
-    Ok(())
+    if let Err(error) = result {
+        // A database that lost its storage cannot be shut down in order; it is removed anyway.
+        let _ = instance.shutdown(Shutdown::Abort);
+        return Err(error);
+    }
+    let seen = verify::shut_down(instance, &mut |done, all| {
+        bench.step(control, &format!("reading back what was written: {done} of {all} blocks"));
+        !control.cancelled()
+    })?;
+    verify::store(bench, options.case.name(), seen)
 }

@@ -12,6 +12,7 @@ use crate::database::order_entry::{Scale, Think};
 use crate::database::random_read::Shape;
 use crate::database::scan::{Rows, Scanned, Way};
 use crate::stage::Proof;
+use crate::verify::Verification;
 use host::counters::Watch;
 use std::ops::DerefMut;
 use std::sync::atomic::AtomicBool;
@@ -193,9 +194,9 @@ impl<S: DerefMut<Target = Server>> OpenDatabase for OpenServer<S> {
         proof::settings(server, session)
     }
 
-    fn shut_down(mut self: Box<Self>) -> Result<(), LabError> {
+    fn shut_down(mut self: Box<Self>, _: &AtomicBool) -> Result<Option<Verification>, LabError> {
         self.session = None;
-        self.server.stop()
+        self.server.stop().map(|()| None)
     }
 
     fn abandon(mut self: Box<Self>) {

@@ -62,6 +62,7 @@ fn asked(options: &Compare) -> Result<Options> {
         mix: mix(&options.mix, &file)?,
         modes: options.modes.clone(),
         apis: options.api.clone(),
+        verify: options.verify,
         seed: options.run.seed.map_or_else(Seed::draw, Seed),
         command: command_line(),
         record_path: options.run.record.clone(),

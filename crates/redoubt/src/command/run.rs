@@ -88,6 +88,7 @@ pub fn run(options: Run) -> Result<ExitCode> {
         },
         flash: flash(&options)?,
         parameters: options.parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
+        verify: options.verify,
         references: options.references,
         seed: options.run.seed.map_or_else(Seed::draw, Seed),
         command: command_line(),

@@ -19,3 +19,4 @@ mod sql;
 mod stage;
 mod stop;
 mod trace;
+mod verify;

@@ -244,6 +244,7 @@ fn doubts(d: &Doubts) -> Value {
             "places": n.places.iter().map(|p| json!({ "subject": p.subject, "evidence": p.evidence,
                 "value": p.value.map(number) })).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
+        "verified": d.verified,
         "held": d.passed.iter().map(|(id, title, n)| json!({ "check": id, "title": title, "count": n })).collect::<Vec<_>>(),
         "not_applicable": d.not_applicable.iter().map(|(id, title, why)| json!({ "check": id, "title": title,
             "reason": why })).collect::<Vec<_>>(),

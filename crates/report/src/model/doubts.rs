@@ -96,6 +96,8 @@ pub struct Doubts {
     pub notes: Vec<Doubt>,
     /// Rules that held, as `(id, title, how often)`.
     pub passed: Vec<(String, String, usize)>,
+    /// What `--verify` saw, when all was well: said by itself, as it was asked for.
+    pub verified: Option<String>,
     /// Rules that could not be applied, with the reason of the first.
     pub not_applicable: Vec<(String, String, String)>,
     found: Vec<Found>,
@@ -123,6 +125,9 @@ impl Found {
     }
 }
 
+/// The check that what was written is on the device.
+const VERIFIED: &str = "D5";
+
 /// What a figure carries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Marks {
@@ -148,6 +153,9 @@ impl Doubts {
         let mut all = Self::default();
         let mut broken: Vec<(&CheckRow, Status)> = Vec::new();
         for check in checks {
+            if check.check_id == VERIFIED && Status::parse(&check.status) == Status::Pass {
+                all.verified = Some(check.evidence.clone());
+            }
             match Status::parse(&check.status) {
                 Status::Pass => match all.passed.iter_mut().find(|p| p.0 == check.check_id) {
                     Some(passed) => passed.2 += 1,
@@ -289,6 +297,16 @@ mod tests {
         rows[2].value = Some(1.266);
         let doubts = Doubts::gather(&rows, |check| check.subject.clone());
         assert_eq!(doubts.notes[0].places_in_short(1), "b (x, y 1.27); c");
+    }
+
+    #[test]
+    fn what_was_verified_is_said() {
+        let mut rows = vec![row("run", None, "", "D5", "integrity", "pass")];
+        rows[0].evidence = "9 blocks written were read back from the device, all as written.".into();
+        let gathered = |rows: &[CheckRow]| Doubts::gather(rows, |check| check.subject.clone()).verified;
+        assert_eq!(gathered(&rows).as_ref(), Some(&rows[0].evidence));
+        rows[0].status = "fail".into();
+        assert_eq!(gathered(&rows), None, "it is a doubt then");
     }
 
     #[test]

@@ -92,6 +92,11 @@ impl Evidence {
             Some("flash") => visits.iter().map(|(id, _)| *id).collect(),
             _ => sampled.clone(),
         };
+        let events = reader.events()?;
+        let visits = match experiment.kind.as_str() {
+            "compare" => without_spoiled(visits, &events),
+            _ => visits,
+        };
         Ok(Self {
             experiment,
             status: reader.status()?,
@@ -111,7 +116,7 @@ impl Evidence {
             curve_points: reader.curve_points()?,
             checks: reader.checks()?,
             estimates: reader.estimates()?,
-            events: reader.events()?,
+            events,
             waits: of_phases(reader)?,
             statistics: of_phases(reader)?,
             files: of_phases(reader)?,
@@ -179,4 +184,20 @@ fn of_visits<T: VisitOwned>(reader: &Reader, visits: &[i64]) -> Result<Vec<T>, R
         all.extend(reader.of_visit(*visit)?);
     }
     Ok(all)
+}
+
+/// Visits that began between two readings of a disk's counters between which one of errors rose do not count: nobody knows which of their
+/// requests were retried. The record keeps them as they ended.
+fn without_spoiled(mut visits: Vec<(i64, Visit)>, events: &[EventRow]) -> Vec<(i64, Visit)> {
+    for event in events.iter().filter(|event| event.kind == "disk_errors") {
+        let at = |key: &str| event.json.get(key).and_then(Value::as_u64);
+        let (Some(since), Some(until)) = (at("since_ns"), at("until_ns")) else { continue };
+        let what = event.json.get("what").and_then(Value::as_str).unwrap_or("a disk counted errors");
+        let measured = visits.iter_mut().map(|(_, visit)| visit).filter(|visit| visit.status == "measured");
+        for visit in measured.filter(|visit| (since..until).contains(&visit.start_ns)) {
+            visit.status = "dropped".into();
+            visit.drop_reason = Some(what.to_owned());
+        }
+    }
+    visits
 }

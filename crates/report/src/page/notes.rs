@@ -27,6 +27,9 @@ fn doubts(doubts: &Doubts) -> String {
         }
         out.push_str("</ol>\n");
     }
+    if let Some(verified) = &doubts.verified {
+        out.push_str(&format!("<p>Verified: {}</p>\n", escape(verified)));
+    }
     let list = |rows: Vec<String>| rows.join(", ");
     if !doubts.passed.is_empty() {
         let held =

@@ -118,6 +118,9 @@ fn doubts(page: Page, doubts: &Doubts) -> String {
             out.push_str(&page.dim_fold(&format!("also: {}", note.places_in_short(shown)), "  ", 4));
         }
     }
+    if let Some(verified) = &doubts.verified {
+        out.push_str(&fold(&format!("Verified: {verified}"), page.width, "", 2));
+    }
     let held: usize = doubts.passed.iter().map(|p| p.2).sum();
     let ids = |ids: Vec<&str>| ids.join(" ");
     let mut rest = if doubts.notes.is_empty() {

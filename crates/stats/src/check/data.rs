@@ -1,4 +1,4 @@
-//! D1–D4: is there anything to read, is it what was written, and could the path have made it smaller?
+//! D1–D5: is there anything to read, is it what was written, and could the path have made it smaller?
 
 use super::{Check, Entry, Status, grouped, percent};
 
@@ -17,6 +17,12 @@ const D4: Entry = Entry::context(
     "D4",
     "no data reduction in the path",
     "zeros / random data: warn when zeros are more than 5 % faster",
+);
+
+const D5: Entry = Entry::integrity(
+    "D5",
+    "what was written is on the device",
+    "every block that was written is read back past the caches: fail at one that is not as written",
 );
 
 /// D1: bytes of the measured span that are allocated but unwritten, and that are holes. A read of either never reaches the device.
@@ -61,6 +67,34 @@ pub fn wrong_data(verified: u64, wrong: u64, kind: &str) -> Check {
     let tail =
         if wrong > 0 { format!(" ({kind}): do not use this storage for a database.") } else { ".".into() };
     D2.answer(status, wrong as f64, seen + &tail)
+}
+
+/// D5: blocks that were written and read back, how many of them were wrong, and the first of these in words; files that could be read through the
+/// page cache alone; whether it was stopped before the end.
+pub fn read_back(blocks: u64, wrong: u64, first: Option<&str>, cached_files: usize, stopped: bool) -> Check {
+    if wrong > 0 {
+        let first = first.map_or_else(String::new, |first| format!("; the first: {first}"));
+        let (wrong_said, blocks) = (grouped(wrong as f64), grouped(blocks as f64));
+        let evidence = format!(
+            "{wrong_said} of {blocks} blocks written are not on the device as written{first}. Do not use this storage for a database."
+        );
+        return D5.answer(Status::Fail, wrong as f64, evidence);
+    }
+    if stopped {
+        return D5.absent(format!("The reading back was stopped after {} blocks.", grouped(blocks as f64)));
+    }
+    if blocks == 0 {
+        return D5.absent("No block was written, so none was read back.");
+    }
+    let seen =
+        format!("{} blocks written were read back from the device, all as written", grouped(blocks as f64));
+    if cached_files > 0 {
+        let tail = format!(
+            "; {cached_files} files could be read through the page cache alone, which proves little."
+        );
+        return D5.answer(Status::Warn, 0.0, seen + &tail);
+    }
+    D5.answer(Status::Pass, 0.0, seen + ".")
 }
 
 /// D3: was the span written in this experiment, and trimmed since?

@@ -1,4 +1,4 @@
-//! A1–A3, T1, E1–E2: the device's own story: alignment, merges, read-ahead, heat, errors, a member that is failing.
+//! A1–A3, T1, E1–E3: the device's own story: alignment, merges, read-ahead, heat, errors, a member that is failing.
 
 use super::{Check, Entry, Status, grouped, percent, time};
 use crate::sample;
@@ -23,6 +23,32 @@ const E2: Entry = Entry::context(
     "no member slower than its siblings",
     "latency / median of the siblings: warn above 2",
 );
+
+const E3: Entry = Entry::integrity(
+    "E3",
+    "the disks are well",
+    "fail when a counter of errors (SMART) rises during the run, or the disk says that it fails",
+);
+
+/// A counter of errors of a disk that rose while it was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rise {
+    /// The disk.
+    pub disk: String,
+    /// What it counts.
+    pub counter: String,
+    /// What it said before.
+    pub before: u64,
+    /// What it said after.
+    pub after: u64,
+}
+
+impl std::fmt::Display for Rise {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { disk, counter, before, after } = self;
+        write!(f, "{counter} of {disk} rose from {before} to {after}")
+    }
+}
 
 /// A1: byte offset of the partition (or first extent), block size used, and the device's physical block size.
 pub fn alignment(offset_bytes: Option<u64>, block_bytes: u64, physical_block_bytes: Option<u64>) -> Check {
@@ -96,6 +122,44 @@ pub fn errors(errors: u64, first: Option<&str>) -> Check {
         (n, None) => format!("{} operations failed.", grouped(n as f64)),
     };
     E1.answer(status, errors as f64, evidence)
+}
+
+/// E3: how many disks tell their health, what they said of failing, counters that rose, and which trials were left out for that (`None`: there is no
+/// way to leave only some out). `why`: why disks do not tell.
+pub fn disk_health(
+    known: usize,
+    failing: &[String],
+    rises: &[Rise],
+    left_out: Option<&str>,
+    why: &str,
+) -> Check {
+    let rose: Vec<String> = rises.iter().map(ToString::to_string).collect();
+    if let Some(first) = failing.first() {
+        let more = if rose.is_empty() { String::new() } else { format!("; {}", rose.join("; ")) };
+        let evidence = format!(
+            "{first}{more}: it retries for seconds, so nothing measured on it is used. Back up, replace it, then measure."
+        );
+        return E3.answer(Status::Fail, rises.len() as f64, evidence);
+    }
+    match (rose.is_empty(), left_out) {
+        (true, _) if known == 0 => E3.absent(why),
+        (true, _) => E3.answer(
+            Status::Pass,
+            0.0,
+            "No disk counted an error meanwhile, and none says that it fails.".into(),
+        ),
+        (false, Some(left_out)) => {
+            E3.answer(Status::Warn, rises.len() as f64, format!("{}: {left_out}.", rose.join("; ")))
+        }
+        (false, None) => E3.answer(
+            Status::Fail,
+            rises.len() as f64,
+            format!(
+                "{} meanwhile: retries are in the number. Look at smartctl -a of the disk.",
+                rose.join("; ")
+            ),
+        ),
+    }
 }
 
 /// E2: mean latency of each member of an array, by name, nanoseconds.

@@ -244,6 +244,34 @@ fn device() {
     );
     expect(&slow_member(&[("sda", 5e6), ("sdb", 5.2e6), ("sdc", 6e6)]), "E2", Status::Pass, &[]);
     expect(&slow_member(&[("sda", 5e6)]), "E2", Status::NotApplicable, &[]);
+    let rise = [Rise { disk: "sda".into(), counter: "media errors".into(), before: 7, after: 9 }];
+    let failing = ["sda: the disk's self-assessment is FAILED".to_owned()];
+    expect(
+        &disk_health(0, &[], &[], None, "No disk beneath tells its health: vda is virtual."),
+        "E3",
+        Status::NotApplicable,
+        &["virtual"],
+    );
+    expect(&disk_health(1, &[], &[], None, ""), "E3", Status::Pass, &["none says that it fails"]);
+    expect(
+        &disk_health(1, &[], &rise, None, ""),
+        "E3",
+        Status::Fail,
+        &["media errors of sda rose from 7 to 9"],
+    );
+    expect(&disk_health(1, &[], &rise, Some("4 visits are left out"), ""), "E3", Status::Warn, &["4 visits"]);
+    expect(&disk_health(1, &failing, &rise, Some("x"), ""), "E3", Status::Fail, &["FAILED", "from 7 to 9"]);
+    let wrong = "/d/users.dbf block 7: lost: expected LSN 9, found LSN 5";
+    expect(&read_back(0, 0, None, 0, false), "D5", Status::NotApplicable, &["none was read back"]);
+    expect(
+        &read_back(12_345, 0, None, 0, false),
+        "D5",
+        Status::Pass,
+        &["12,345 blocks written were read back"],
+    );
+    expect(&read_back(12_345, 0, None, 2, false), "D5", Status::Warn, &["2 files", "page cache"]);
+    expect(&read_back(12, 0, None, 0, true), "D5", Status::NotApplicable, &["stopped after 12"]);
+    expect(&read_back(12, 3, Some(wrong), 0, true), "D5", Status::Fail, &["3 of 12", "block 7: lost"]);
 }
 
 #[test]

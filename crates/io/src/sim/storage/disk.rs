@@ -71,6 +71,12 @@ impl SimDisk {
             Ok(Some(Trouble::Short(bytes))) => {
                 self.store(&data[..data.len().min(bytes as usize)], offset, durable, data.len())
             }
+            Ok(Some(Trouble::Lost)) => Outcome::Full,
+            Ok(Some(Trouble::Torn)) => {
+                let half = data.len() / 2;
+                self.store(&data[..half], offset, durable, half)
+            }
+            Ok(Some(Trouble::Misdirected(by))) => self.store(data, offset + by, durable, data.len()),
             Ok(Some(Trouble::Errno(errno))) => {
                 if reaches_medium(Trouble::Errno(errno)) {
                     // Nobody knows what the medium has of it.
@@ -129,7 +135,11 @@ impl SimDisk {
 
 /// Whether bytes of a failed write may be on the medium nevertheless.
 fn reaches_medium(trouble: Trouble) -> bool {
-    !matches!(trouble, Trouble::Errno(errno) if refused_beforehand(errno))
+    match trouble {
+        Trouble::Errno(errno) => !refused_beforehand(errno),
+        Trouble::Lost | Trouble::Misdirected(_) => false,
+        Trouble::Short(_) | Trouble::Torn => true,
+    }
 }
 
 impl Disk for SimDisk {
@@ -150,7 +160,7 @@ impl Disk for SimDisk {
         let wanted = pieces.iter().map(|piece| piece.len()).sum();
         let part = match self.begin(Call::Read, offset, wanted, None) {
             Err(outcome) => return outcome,
-            Ok(None) => wanted,
+            Ok(None | Some(Trouble::Lost | Trouble::Torn | Trouble::Misdirected(_))) => wanted,
             Ok(Some(Trouble::Short(bytes))) => wanted.min(bytes as usize),
             Ok(Some(Trouble::Errno(errno))) => return Outcome::Errno(errno),
         };
@@ -178,7 +188,7 @@ impl Disk for SimDisk {
     fn sync(&self) -> Outcome {
         match self.begin(Call::Sync, 0, 0, None) {
             Err(outcome) => outcome,
-            Ok(None) => {
+            Ok(None | Some(Trouble::Lost | Trouble::Torn | Trouble::Misdirected(_))) => {
                 self.shared.state().sync(self.file);
                 Outcome::Full
             }

@@ -187,8 +187,8 @@ impl SimStorage {
         match trouble {
             Some(Trouble::Errno(errno)) => failed(errno),
             Some(Trouble::Short(_)) => failed(libc::EIO),
-            None if self.state().epoch != epoch => failed(libc::EIO),
-            None => Ok(()),
+            _ if self.state().epoch != epoch => failed(libc::EIO),
+            None | Some(Trouble::Lost | Trouble::Torn | Trouble::Misdirected(_)) => Ok(()),
         }
     }
 

@@ -1,0 +1,121 @@
+//! `--verify`: what was written is read back from the disk; a block that somebody damages meanwhile is named.
+
+use crate::stage::{Done, Stage, measuring};
+use crate::stop::start;
+use record::Reader;
+use record::json::Value;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use units::{Nanos, clock};
+
+const BLOCK: usize = 8192;
+/// Byte of a page that says what it holds, and what it says of rows.
+const KIND_AT: usize = 4;
+const ROWS: u8 = 4;
+
+fn status(reader: &Reader, check: &str) -> String {
+    let checks = reader.checks().expect("checks");
+    checks.iter().find(|row| row.check_id == check).map_or_else(String::new, |row| row.status.clone())
+}
+
+fn events(reader: &Reader, kind: &str) -> Vec<Value> {
+    let events = reader.events().expect("events").into_iter();
+    events.filter(|event| event.kind == kind).map(|event| event.json).collect()
+}
+
+#[test]
+fn an_honest_disk_has_what_was_written() {
+    let _turn = measuring();
+    let stage = Stage::new();
+    let run = ["run", "order-entry", "--minutes", "0.05", "--scale", "0.0005", "--redo", "16m", "--verify"];
+    let done = stage.run(&run).ok();
+    stage.assert_untouched();
+    assert!(
+        done.stdout.contains("blocks written were read back from the device, all as written"),
+        "{}",
+        done.stdout
+    );
+    let reader = stage.reader();
+    assert_eq!(status(&reader, "D5"), "pass");
+    let read_back = events(&reader, "read_back");
+    assert!(read_back.len() == 1 && read_back[0]["blocks"].as_u64() > Some(100), "{read_back:?}");
+    crate::page::check(&stage, &stage.record().with_extension("html"), &["Verified: "]);
+}
+
+#[test]
+fn a_comparison_reads_back_after_each_visit() {
+    let _turn = measuring();
+    let stage = Stage::new();
+    stage.run(&[&crate::runs::COMPARE[..], &["--verify"]].concat()).ok();
+    let reader = stage.reader();
+    assert_eq!(status(&reader, "D5"), "pass");
+    let visits = reader.visits().expect("visits").len();
+    assert!(events(&reader, "read_back").len() > visits, "each visit, the filling, and the pilot");
+    stage.assert_untouched();
+}
+
+#[test]
+fn who_cannot_say_what_it_wrote_refuses() {
+    let stage = Stage::new();
+    stage
+        .run(&["run", "commit", "--target", "postgres", "--verify"])
+        .refused(&["--verify", "leave --target out"]);
+    stage.assert_untouched();
+}
+
+/// The data file of the run in `directory`, once it is there.
+fn data_file(directory: &Path) -> Option<PathBuf> {
+    let folders =
+        fs::read_dir(directory).expect("read").flatten().map(|entry| entry.path().join("users01.dbf"));
+    folders.into_iter().find(|path| path.is_file())
+}
+
+fn read(file: &File, block: u64) -> Vec<u8> {
+    let mut page = vec![0; BLOCK];
+    let _ = file.read_exact_at(&mut page, block * BLOCK as u64);
+    page
+}
+
+/// The first block of rows that is on disk and has not changed for a while: nobody will write it again.
+fn settled(file: &File) -> Option<u64> {
+    let rows = |block: &u64| read(file, *block)[KIND_AT] == ROWS;
+    let block = (1..256).find(rows)?;
+    let before = read(file, block);
+    clock::sleep(Nanos::millis(700));
+    (read(file, block) == before).then_some(block)
+}
+
+/// Sessions insert and commit, and another program flips a bit of a block that was written: on the disk, beneath the database.
+#[test]
+fn a_block_that_is_damaged_beneath_is_named() {
+    let _turn = measuring();
+    let stage = Stage::new();
+    let run = ["run", "commit", "--minutes", "0.2", "--sessions", "4", "--redo", "16m", "--verify"];
+    // Written soon, not at the end.
+    let child = start(&stage, &[&run[..], &["--set", "fast_start_redo_target=64k"]].concat());
+    let until = clock::now() + Nanos::millis(60_000);
+    let mut damaged = None;
+    while damaged.is_none() && clock::now() < until {
+        clock::sleep(Nanos::millis(200));
+        let Some(path) = data_file(&stage.directory) else { continue };
+        let Ok(file) = File::options().read(true).write(true).open(&path) else { continue };
+        if let Some(block) = settled(&file) {
+            let at = block * BLOCK as u64 + 5000;
+            let byte = read(&file, block)[5000];
+            file.write_all_at(&[byte ^ 4], at).and_then(|()| file.sync_all()).expect("damage the file");
+            damaged = Some(block);
+        }
+    }
+    let done = Done::of(child.wait_with_output().expect("wait"));
+    let block = format!("users01.dbf block {}", damaged.expect("a block that is written once"));
+    assert_eq!(done.code, Some(1), "{}\n{}", done.stdout, done.stderr);
+    done.refused(&[&block, "expected checksum 0x", "found 0x", "redoubt doctor", "redoubt report"]);
+    stage.assert_untouched();
+    let reader = stage.reader();
+    assert_eq!(status(&reader, "D5"), "fail");
+    let wrong = events(&reader, "wrong_block");
+    assert!(wrong.len() == 1 && wrong[0]["kind"] == "torn", "{wrong:?}");
+    let text = stage.run(&["report", "last"]).ok().stdout;
+    assert!(text.contains("D5") && text.contains(&block), "{text}");
+}
