@@ -18,7 +18,7 @@ use crate::evidence::{check_row, interval_row, trial_row};
 use crate::factor::{Factor, FileClass, Setup, Storage};
 use crate::stage::Proof;
 use crate::workload::Trial;
-use crate::{LabError, advise, compare, server};
+use crate::{LabError, advise, compare, server, verify};
 use engine::{AlterSystem, Instance, Session};
 use host::counters::{Thread, Watch};
 use record::json::{Value, json};
@@ -181,6 +181,9 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
         plan.sizes.cache,
         options.directory.display()
     ));
+    if options.verify {
+        control.progress.say(&verify::price(plan.sizes.total(), "at the end"));
+    }
     let purpose = Purpose {
         kind: "run",
         case: Some(options.case.name()),

@@ -11,7 +11,7 @@ use engine::parameter::Parameter;
 use record::json::json;
 use stats::check::{self, Check};
 use std::path::PathBuf;
-use units::{Nanos, clock};
+use units::{Bytes, Nanos, clock};
 
 /// A block that is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,6 +117,14 @@ pub fn shut_down(
     })?;
     let elapsed = began.map_or(Nanos(0), |began| clock::now() - began);
     Ok(verifies.then(|| Verification::of(seen, elapsed)))
+}
+
+/// What `--verify` costs, for those who wait: said before anything is measured. `most`: bytes of the files that are written.
+pub(crate) fn price(most: Bytes, when: &str) -> String {
+    format!(
+        "--verify: {when}, what was written is read back past all caches: at most {most}, at the speed of a scan where much was written, and one \
+         read for each stretch where little was; 12 bytes of memory for each block."
+    )
 }
 
 /// Takes a reading back into the record; `about` says of what.

@@ -35,6 +35,7 @@ use crate::control::Control;
 use crate::factor::Setup;
 use crate::stage::{self, Stage};
 use design::{Design, LeftOut};
+use embedded::Embedded;
 use ground::{Contents, Ground, Scene};
 use io::{Access, File};
 use plan::Plan;
@@ -70,6 +71,9 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
     options.check()?;
     let design = Design::of(options)?;
     let size = choose_size(options, &design)?;
+    if let Some(line) = verifying(options, &design, size)? {
+        control.progress.say(&line);
+    }
     let minutes = preview::minutes(options, &design);
     let planned = preview::forecast(options, &design, size).1;
     control.progress.say(&format!(
@@ -92,6 +96,26 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
         .and_then(|comparison| comparison.play(&mut bench, control))
         .and_then(|foreseen| account(planned, foreseen, &mut bench, control));
     bench.finish(result)
+}
+
+/// What `--verify` means here, in a sentence; none without it.
+///
+/// # Errors
+/// A target that cannot say what it wrote where.
+fn verifying(options: &Options, design: &Design, size: Bytes) -> Result<Option<String>, LabError> {
+    if !options.verify {
+        return Ok(None);
+    }
+    let stranger = design.candidates.iter().find(|candidate| candidate.setup.target != TargetKind::Engine);
+    if let Some(candidate) = stranger {
+        return Err(LabError::Target(format!(
+            "--verify is of the embedded database, which knows what it wrote where, and {} is another target: leave --target out, or --verify",
+            candidate.name
+        )));
+    }
+    let sizes = design.candidates.iter().map(|c| Embedded::sizes(size, &c.setup).total());
+    let most = sizes.max().unwrap_or_default();
+    Ok(Some(crate::verify::price(most, "after each visit")))
 }
 
 /// How long it took against what was said before anything was done (`planned`) and after the pilot (`foreseen`), seconds.

@@ -3,7 +3,7 @@
 use super::design::{Design, LeftOut};
 use super::embedded::Embedded;
 use super::plan::{BLOCKS_MIN, Plan, Price};
-use super::{Options, TargetKind, choose_size, disk};
+use super::{Options, TargetKind, choose_size, disk, verifying};
 use crate::LabError;
 use crate::factor::{Factor, FileClass, Limit, PRESETS, Storage};
 use units::{Bytes, Nanos, Seed};
@@ -28,6 +28,8 @@ pub struct Preview {
     pub data: Bytes,
     /// Disk space at most.
     pub disk: Bytes,
+    /// What `--verify` costs, where it was asked for.
+    pub verify: Option<String>,
 }
 
 /// What would be done.
@@ -40,7 +42,8 @@ pub fn preview(options: &Options) -> Result<Preview, LabError> {
     let data = choose_size(options, &design)?;
     let (plan, seconds) = forecast(options, &design, data);
     let disk = disk(options, &design, data);
-    Ok(Preview { seconds, plan, data, disk, design })
+    let verify = verifying(options, &design, data)?;
+    Ok(Preview { seconds, plan, data, disk, verify, design })
 }
 
 /// The plan as it is foreseen before anything is measured, and the seconds of the whole run.
@@ -126,6 +129,7 @@ impl Preview {
             Nanos::secs(self.seconds)
         ));
         lines.push(format!("disk: {} at most, removed at the end", self.disk));
+        lines.extend(self.verify.clone());
         for preset in PRESETS.iter().filter(|preset| uses(design, preset.name)) {
             let numbers = Limit::preset(preset.name).map_or_else(String::new, Limit::numbers);
             lines.push(format!("{}: {numbers}; {}", preset.name, preset.source));

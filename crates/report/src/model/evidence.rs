@@ -201,3 +201,26 @@ fn without_spoiled(mut visits: Vec<(i64, Visit)>, events: &[EventRow]) -> Vec<(i
     }
     visits
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::json::json;
+
+    #[test]
+    fn visits_between_two_readings_of_a_disk_that_counted_errors_do_not_count() {
+        let visit = |start_ns, status: &str| Visit { start_ns, status: status.into(), ..Visit::default() };
+        let visits = [(5, "measured"), (10, "measured"), (19, "failed"), (20, "measured")];
+        let visits = (1..).zip(visits.map(|(start, status)| visit(start, status))).collect();
+        let what = "media errors of nvme0n1 rose from 0 to 2";
+        let event = |kind: &str| EventRow {
+            kind: kind.into(),
+            json: json!({ "since_ns": 10, "until_ns": 20, "what": what }),
+            ..EventRow::default()
+        };
+        let kept = without_spoiled(visits, &[event("disk_errors"), event("time")]);
+        let statuses: Vec<_> = kept.iter().map(|(_, visit)| visit.status.as_str()).collect();
+        assert_eq!(statuses, ["measured", "dropped", "failed", "measured"]);
+        assert_eq!(kept[1].1.drop_reason.as_deref(), Some(what));
+    }
+}
