@@ -91,6 +91,7 @@ fn real(comparisons: usize, blocks: usize, bytes: Bytes, measured: bool, goals: 
         cached_bytes: Bytes::mib(16).0,
         redo: redo.path.clone(),
         growth: data.path.with_extension("growth"),
+        notes: None,
     };
     let configuration = Configuration { mode: IoMode::Setall, api: Api::IoUring };
     let access = Access { read: true, write: false, direct: true, dsync: false };

@@ -187,6 +187,7 @@ impl Point {
             span: 0..file.bytes,
             batch_min: 0,
             verify_every: 64,
+            notes: None,
             file_id: FILE_ID,
             seed: Seed::draw(),
             interval: Nanos::millis(250),

@@ -185,6 +185,7 @@ fn work(flags: &Flags) {
         span: 0..bytes,
         batch_min: 0,
         verify_every: 64,
+        notes: None,
         file_id: FILE_ID,
         seed: Seed::draw(),
         interval: Nanos::millis(250),

@@ -159,6 +159,7 @@ impl Trial<'_> {
             span: 0..DEVICE_BYTES.0,
             batch_min: 1,
             verify_every: 64,
+            notes: None,
             file_id: FILE_ID,
             seed,
             interval: PORTION,

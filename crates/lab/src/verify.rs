@@ -3,6 +3,10 @@
 //! Who writes keeps the notes and does the reading (`engine::files::read_back`); here it goes into the record: an event
 //! `read_back` for each time, an event `wrong_block` for each block that is told, check D5 over all of them at the end. Wrong data ends the run.
 
+mod stamped;
+
+pub use stamped::Generations;
+
 use crate::LabError;
 use crate::bench::Bench;
 use engine::Instance;
@@ -81,7 +85,8 @@ impl Verification {
         }
     }
 
-    fn add(&mut self, other: Self) {
+    /// Takes another reading in.
+    pub fn add(&mut self, other: Self) {
         self.blocks += other.blocks;
         self.bytes += other.bytes;
         self.wrong += other.wrong;

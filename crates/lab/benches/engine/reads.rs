@@ -79,6 +79,7 @@ fn raw(path: &Path, bytes: u64, in_flight: u32, seconds: f64) -> f64 {
         span: 0..bytes,
         batch_min: 0,
         verify_every: 0,
+        notes: None,
         file_id: 1,
         seed: Seed(11),
         interval: Nanos::millis(250),

@@ -178,6 +178,7 @@ fn read(
             span: 0..bytes,
             batch_min: 1,
             verify_every: 0,
+            notes: None,
             file_id: FILE_ID,
             seed: bench.seed.part(u64::from(n)),
             interval: SLICE,

@@ -174,6 +174,7 @@ impl Subject {
             span: self.span.clone(),
             batch_min: 0,
             verify_every: if self.stamped && block_bytes == self.block_bytes { 64 } else { 0 },
+            notes: None,
             file_id: DATA_FILE_ID,
             seed,
             interval: SLICE,

@@ -3,7 +3,7 @@
 use super::embedded::Embedded;
 use super::served::Served;
 use super::stay::{Stay, Subject, Terms};
-use super::visit::{DATA_FILE_ID, Files, Workload};
+use super::visit::{DATA_FILE_ID, Files, Notes, Workload};
 use super::{CACHED_BYTES, REDO_BYTES, TargetKind};
 use crate::LabError;
 use crate::bench::Bench;
@@ -171,6 +171,7 @@ impl Contents<'_> {
                     cached_bytes: CACHED_BYTES.0.min(self.data.0 / 4),
                     redo: note(&places, redo.join("redo.log"))?,
                     growth: note(&places, data.join("growth.dbf"))?,
+                    notes: self.verify.then(|| Notes::new(self.data.0, setup.block.0 as u32)),
                 };
                 let redo_bytes = setup.redo.unwrap_or(REDO_BYTES).0;
                 make(bench, control, &files.data, self.data.0, setup.block.0 as u32, DATA_FILE_ID)?;

@@ -106,10 +106,10 @@ fn verifying(options: &Options, design: &Design, size: Bytes) -> Result<Option<S
     if !options.verify {
         return Ok(None);
     }
-    let stranger = design.candidates.iter().find(|candidate| candidate.setup.target != TargetKind::Engine);
+    let stranger = design.candidates.iter().find(|candidate| candidate.setup.target.server().is_some());
     if let Some(candidate) = stranger {
         return Err(LabError::Target(format!(
-            "--verify is of the embedded database, which knows what it wrote where, and {} is another target: leave --target out, or --verify",
+            "--verify is of the embedded database and of plain files, where it is known what was written where; {} is a server: leave --target out, or --verify",
             candidate.name
         )));
     }

@@ -5,14 +5,15 @@ use super::plan::Phases;
 pub use super::workloads::Workload;
 use crate::LabError;
 use crate::load::{self, LoadSpec, Pattern};
+use crate::verify::{Generations, Verification};
 use crate::workload::commit::{self, Log, LogCall, LogFile};
-use crate::workload::growth::Bulk;
+use crate::workload::growth::{Bulk, GENERATION as GROWTH_GENERATION};
 use crate::workload::mixed::{self, Mixed};
 use crate::workload::{Trial, Window};
 use io::{Access, Api, File};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use units::{Bytes, Nanos, Seed};
 
 /// File number in the stamps of the data file.
@@ -41,6 +42,25 @@ pub struct Files {
     pub redo: PathBuf,
     /// Does not exist between visits.
     pub growth: PathBuf,
+    /// What was written to each of them, with `--verify`.
+    pub notes: Option<Notes>,
+}
+
+/// What was written to the files of a comparison.
+#[derive(Clone, Debug)]
+pub struct Notes {
+    data: Arc<Generations>,
+    growth: Arc<Generations>,
+    /// Made when the first redo is written: only then its block is known.
+    redo: Arc<OnceLock<Arc<Generations>>>,
+}
+
+impl Notes {
+    /// For a data file of so many bytes, which the growing one does not exceed.
+    pub fn new(data_bytes: u64, block_bytes: u32) -> Self {
+        let notes = |id| Arc::new(Generations::new(id, block_bytes, data_bytes));
+        Self { data: notes(DATA_FILE_ID), growth: notes(GROWTH_FILE_ID), redo: Arc::default() }
+    }
 }
 
 /// What a visit needs to know.
@@ -134,14 +154,30 @@ impl Visit<'_> {
         }
     }
 
+    /// Reads back what was written since the last time; nothing without `--verify`.
+    ///
+    /// # Errors
+    /// A file that cannot be opened.
+    pub fn read_back(&self) -> Result<Option<Verification>, LabError> {
+        let Some(notes) = &self.files.notes else { return Ok(None) };
+        let go_on = || !self.cancel.load(std::sync::atomic::Ordering::Relaxed);
+        let mut seen = notes.data.read_back(&self.files.data, &go_on)?;
+        if let Some(redo) = notes.redo.get() {
+            seen.add(redo.read_back(&self.files.redo, &go_on)?);
+        }
+        seen.add(notes.growth.read_back(&self.files.growth, &go_on)?);
+        Ok(Some(seen))
+    }
+
     fn open(&self, path: &Path) -> Result<Arc<File>, LabError> {
         Ok(Arc::new(File::open(path, self.configuration.access())?))
     }
 
     fn load(&self, pattern: Pattern, threads: u32, in_flight: u32, measure: Nanos) -> LoadSpec {
-        let (path, file_id) = match pattern {
-            Pattern::Append => (&self.files.growth, GROWTH_FILE_ID),
-            _ => (&self.files.data, DATA_FILE_ID),
+        let notes = self.files.notes.as_ref();
+        let (path, file_id, notes) = match pattern {
+            Pattern::Append => (&self.files.growth, GROWTH_FILE_ID, notes.map(|n| n.growth.clone())),
+            _ => (&self.files.data, DATA_FILE_ID, notes.map(|n| n.data.clone())),
         };
         LoadSpec {
             api: self.configuration.api,
@@ -154,6 +190,7 @@ impl Visit<'_> {
             span: 0..self.files.data_bytes,
             batch_min: 1,
             verify_every: 64,
+            notes: notes.filter(|_| pattern.writes()),
             file_id,
             seed: self.seed,
             interval: SLICE,
@@ -213,6 +250,9 @@ impl Visit<'_> {
     }
 
     fn remove_growth_file(&self) -> Result<(), LabError> {
+        if let Some(notes) = &self.files.notes {
+            notes.growth.forget();
+        }
         match std::fs::remove_file(&self.files.growth) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LabError::Target(format!(
                 "cannot remove our own {}: {error}",
@@ -224,7 +264,12 @@ impl Visit<'_> {
 
     fn growth_write(&self) -> Result<Trial, LabError> {
         let file = self.open(&self.files.growth)?;
-        self.bulk(GROWTH_FILE_ID).write(&file, self.seed, self.cancel)
+        let bulk = self.bulk(GROWTH_FILE_ID);
+        let trial = bulk.write(&file, self.seed, self.cancel)?;
+        if let Some(notes) = &self.files.notes {
+            notes.growth.all_written(bulk.total_bytes, GROWTH_GENERATION);
+        }
+        Ok(trial)
     }
 
     fn scan(&self) -> Result<Trial, LabError> {
@@ -243,7 +288,10 @@ impl Visit<'_> {
             block_bytes: self.log_block_bytes,
             write_bytes_max: commit::WRITE_BYTES_MAX,
         };
-        Log::open(log, self.seed)
+        let (block, end) = (self.log_block_bytes, log.region.end);
+        let new = || Arc::new(Generations::new(commit::REDO_FILE_ID, block, end));
+        let notes = self.files.notes.as_ref().map(|notes| notes.redo.get_or_init(new).clone());
+        Ok(Log::open(log, self.seed)?.noting(notes))
     }
 
     fn window(&self, measure: Nanos) -> Window {
@@ -266,6 +314,7 @@ impl Visit<'_> {
             block_bytes: self.block_bytes,
             span_bytes: self.files.data_bytes,
             file_id: DATA_FILE_ID,
+            notes: self.files.notes.as_ref().map(|notes| notes.data.clone()),
             seed: self.seed,
         };
         mixed::run(&mixed, self.log()?, self.window(self.phases.mixed), self.cancel)

@@ -13,6 +13,7 @@ mod places;
 mod tally;
 mod worker;
 
+use crate::verify::Generations;
 use gate::Gate;
 use io::{Access, Api, File, IoError, Queue, QueueCounters, QueueOptions};
 use stats::histogram::Histogram;
@@ -76,6 +77,8 @@ pub struct LoadSpec {
     pub batch_min: u32,
     /// One read in so many is verified by its stamp; 0: none.
     pub verify_every: u32,
+    /// Where it is noted what was written to each block, with `--verify`; of a single file.
+    pub notes: Option<Arc<Generations>>,
     /// Stamp of the first file.
     pub file_id: u64,
     /// Where chance comes from.

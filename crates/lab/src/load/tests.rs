@@ -25,6 +25,7 @@ pub(super) fn spec() -> LoadSpec {
         span: 0..BLOCKS * u64::from(BLOCK),
         batch_min: 1,
         verify_every: 3,
+        notes: None,
         file_id: FILE_ID,
         seed: Seed(1),
         interval: Nanos::millis(10),

@@ -19,6 +19,8 @@ pub(super) struct Worker<'a> {
     places: Places,
     /// Where each slot's request went, and when.
     held: Vec<(Place, Nanos)>,
+    /// What it wrote there, where that is noted; else empty.
+    generations: Vec<u64>,
     /// Slots to fill next.
     free: Vec<u32>,
     done: Vec<Completion>,
@@ -60,6 +62,7 @@ impl<'a> Worker<'a> {
             queue,
             places,
             held: vec![(Place::default(), Nanos(0)); depth as usize],
+            generations: vec![0; if spec.notes.is_some() { depth as usize } else { 0 }],
             free: (0..depth).collect(),
             done: Vec::with_capacity(depth as usize),
             batch_min: match spec.batch_min {
@@ -138,6 +141,9 @@ impl<'a> Worker<'a> {
                     writing.generation += 1;
                     let file_id = self.shared.spec.file_id + u64::from(place.file);
                     let stamp = Stamp { file_id, offset: place.offset, generation: writing.generation };
+                    if let Some(noted) = self.generations.get_mut(slot as usize) {
+                        *noted = writing.generation;
+                    }
                     writing.stamper.fill(&mut self.queue.buffer_mut(slot)[..bytes as usize], stamp);
                     Action::Write
                 }
@@ -173,6 +179,7 @@ impl<'a> Worker<'a> {
                 continue;
             }
             self.failures_in_a_row = 0;
+            self.note(slot, true);
             tally.success(now - self.held[slot as usize].1, bytes);
             if self.until_verify > 0 {
                 self.until_verify -= 1;
@@ -184,8 +191,20 @@ impl<'a> Worker<'a> {
         self.done.clear();
     }
 
+    /// What its write left, where that is noted.
+    #[inline]
+    fn note(&self, slot: u32, arrived: bool) {
+        if let (Some(notes), Some(generation)) =
+            (&self.shared.spec.notes, self.generations.get(slot as usize))
+        {
+            let offset = self.held[slot as usize].0.offset;
+            if arrived { notes.written(offset, *generation) } else { notes.unknown(offset) }
+        }
+    }
+
     #[cold]
     fn note_failure(&mut self, slot: u32, outcome: Outcome, tally: &mut Tally) {
+        self.note(slot, false);
         let place = self.held[slot as usize].0;
         let (call, bytes) =
             (if self.writing.is_some() { "write" } else { "read" }, self.shared.spec.block_bytes);
@@ -220,6 +239,9 @@ impl<'a> Worker<'a> {
     fn drain(&mut self) -> Result<(), IoError> {
         while self.queue.in_flight() > 0 {
             self.queue.reap(1, &mut self.done)?;
+        }
+        for Completion { slot, outcome } in self.done.drain(..).collect::<Vec<_>>() {
+            self.note(slot, outcome.is_full());
         }
         Ok(())
     }

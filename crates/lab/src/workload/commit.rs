@@ -11,10 +11,11 @@
 
 use super::{Tally, Trial, Window, join_all};
 use crate::LabError;
+use crate::verify::Generations;
 use io::{Action, Completion, Outcome, Queue, Request};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 use units::{Seed, clock};
@@ -63,6 +64,7 @@ pub struct Log {
     flags: String,
     writes: u64,
     written_bytes: u64,
+    notes: Option<Arc<Generations>>,
 }
 
 /// What a log needs to know of its file.
@@ -120,7 +122,14 @@ impl Log {
             flags,
             writes: 0,
             written_bytes: 0,
+            notes: None,
         }
+    }
+
+    /// Notes from now on what it writes, with `--verify`.
+    #[must_use]
+    pub fn noting(self, notes: Option<Arc<Generations>>) -> Self {
+        Self { notes, ..self }
     }
 
     /// Open flags read back from the kernel.
@@ -164,6 +173,10 @@ impl Log {
         self.transfer(action, bytes)?;
         if self.call == LogCall::Fdatasync {
             self.transfer(Action::Sync, 0)?;
+        }
+        if let Some(notes) = &self.notes {
+            let blocks = (self.position..self.position + u64::from(bytes)).step_by(block);
+            blocks.for_each(|offset| notes.written(offset, self.generation));
         }
         self.position += u64::from(bytes);
         self.writes += 1;

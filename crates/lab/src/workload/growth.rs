@@ -29,6 +29,9 @@ pub struct Bulk {
     pub file_id: u64,
 }
 
+/// What its blocks are stamped with.
+pub const GENERATION: u64 = 1;
+
 impl Bulk {
     /// Writes the file from its beginning, stamped, and ends with the commit's fdatasync, which counts.
     ///
@@ -40,7 +43,7 @@ impl Bulk {
         self.pass(file, Action::Write, cancel, &mut |queue, slot, offset| {
             for (i, part) in queue.buffer_mut(slot).chunks_exact_mut(block).enumerate() {
                 let offset = offset + (i * block) as u64;
-                stamper.fill(part, Stamp { file_id: self.file_id, offset, generation: 1 });
+                stamper.fill(part, Stamp { file_id: self.file_id, offset, generation: GENERATION });
             }
         })
     }

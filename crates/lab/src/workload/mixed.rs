@@ -6,6 +6,7 @@
 use super::commit::{GroupCommit, Log, REDO_PER_COMMIT_BYTES};
 use super::{Tally, Trial, Window, join_all};
 use crate::LabError;
+use crate::verify::Generations;
 use io::stamp::{Stamp, Stamper};
 use io::{Action, Api, Completion, File, Outcome, Queue, QueueOptions, Request};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,6 +41,8 @@ pub struct Mixed {
     pub span_bytes: u64,
     /// File number in the stamps.
     pub file_id: u64,
+    /// Where it is noted what was written, with `--verify`.
+    pub notes: Option<Arc<Generations>>,
     /// Where chance comes from.
     pub seed: Seed,
 }
@@ -228,6 +231,9 @@ fn database_writer(
         }
         for completion in &done {
             check(completion, Action::Write, batch[completion.slot as usize] * u64::from(mixed.block_bytes))?;
+        }
+        if let Some(notes) = &mixed.notes {
+            batch.iter().for_each(|block| notes.written(block * u64::from(mixed.block_bytes), generation));
         }
         moved.fetch_add(batch.len() as u64, Ordering::Relaxed);
         generation += 1;

@@ -56,12 +56,24 @@ fn a_comparison_reads_back_after_each_visit() {
 }
 
 #[test]
+fn plain_files_are_read_back_too() {
+    let _turn = measuring();
+    let stage = Stage::new();
+    stage.run(&[&crate::runs::COMPARE[..], &["--target", "files", "--verify"]].concat()).ok();
+    let reader = stage.reader();
+    assert_eq!(status(&reader, "D5"), "pass");
+    let blocks = |event: &Value| event["blocks"].as_u64().unwrap_or(0);
+    assert!(events(&reader, "read_back").iter().map(blocks).sum::<u64>() > 1000);
+    stage.assert_untouched();
+}
+
+#[test]
 fn who_cannot_say_what_it_wrote_refuses() {
     let stage = Stage::new();
     stage
         .run(&["run", "commit", "--target", "postgres", "--verify"])
         .refused(&["--verify", "leave --target out"]);
-    stage.run(&["compare", "--target", "files", "--verify"]).refused(&["--verify", "leave --target out"]);
+    stage.run(&["compare", "--target", "postgres", "--verify"]).refused(&["--verify", "leave --target out"]);
     let plan = stage.run(&["compare", "--dry-run", "--verify"]).ok().stdout;
     assert!(plan.contains("--verify: after each visit") && plan.contains("at most"), "{plan}");
     stage.assert_untouched();
