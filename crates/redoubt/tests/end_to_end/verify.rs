@@ -73,7 +73,8 @@ fn who_cannot_say_what_it_wrote_refuses() {
     stage
         .run(&["run", "commit", "--target", "postgres", "--verify"])
         .refused(&["--verify", "leave --target out"]);
-    stage.run(&["compare", "--target", "postgres", "--verify"]).refused(&["--verify", "leave --target out"]);
+    let compare = ["compare", "commit", "--target", "postgres", "--vary", "sessions=1,2", "--verify"];
+    stage.run(&compare).refused(&["--verify", "leave --target out"]);
     let plan = stage.run(&["compare", "--dry-run", "--verify"]).ok().stdout;
     assert!(plan.contains("--verify: after each visit") && plan.contains("at most"), "{plan}");
     stage.assert_untouched();
