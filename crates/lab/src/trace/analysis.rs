@@ -3,7 +3,7 @@
 //! States of a thread: outside → in a call → outside; inside `io_uring_enter` it first submits, and then, from
 //! [`What::WaitBegun`] on, waits. What is completed while it still submits was done by the call itself.
 
-use super::aio::Aio;
+use super::aio::{Aio, Reaped};
 use super::class::Product;
 use super::figures::{Act, Direction, Figures};
 use super::files::{Files, PlaceId};
@@ -142,13 +142,8 @@ impl Analysis {
         match what {
             What::Enter { call, arguments } => {
                 self.inside.insert(tid, (call, arguments, at));
-                match call {
-                    Call::IoUringEnter => self.rings.enter(tid, arguments[0] as i32, at),
-                    Call::IoSubmit => {
-                        let (process, product) = (self.process(tid), self.product(tid));
-                        self.aio.look(process, product, arguments, &mut self.files);
-                    }
-                    _ => {}
+                if call == Call::IoUringEnter {
+                    self.rings.enter(tid, arguments[0] as i32, at);
                 }
             }
             What::Exit { call, result } => {
@@ -224,11 +219,15 @@ impl Analysis {
             Call::Recvfrom => self.mark(tid, |seen| seen.serves = true),
             Call::IoUringEnter => self.rings.exit(tid, at, &mut self.figures),
             Call::IoSubmit => {
-                self.aio.submitted((tid, process), arguments, result, (since, at), &mut self.figures)
+                if let Ok(count @ 1..) = u64::try_from(result) {
+                    self.aio.submitted((tid, process), arguments[0], count, (since, at));
+                }
             }
             Call::IoGetevents | Call::IoPgetevents => {
                 self.mark(tid, |seen| seen.reaps = true);
-                self.aio.reaped(process, arguments[0], result, at, &mut self.figures);
+                let (count, files) = (u64::try_from(result).unwrap_or(0), &mut self.files);
+                let reaped = Reaped { process, product, arguments, count, at, files };
+                self.aio.reaped(reaped, &mut self.figures);
             }
             _ => {
                 if let Some(place) = self.files.place(product, process, fd) {

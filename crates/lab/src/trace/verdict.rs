@@ -89,8 +89,8 @@ pub(super) fn judge(flags: &[u32], acts: &[(Act, &Figures)], direction: Directio
         () if queued * 2 < requests => Manner::Blocking,
         () if done_at_return > SHARE_MAX => Manner::NameOnly,
         () if workers > SHARE_MAX => Manner::Workers,
-        // libaio does not tell which were done; through the page cache the call itself does the work.
-        () if inside > SHARE_MAX && is_aio && direct == Some(false) => Manner::NameOnly,
+        // libaio does not tell which were done; through the page cache the kernel does the transfer inside the call.
+        () if is_aio && direct == Some(false) => Manner::NameOnly,
         () if inside > SHARE_MAX => Manner::Held,
         () if workers > 0.05 => Manner::Workers,
         () => Manner::Really,

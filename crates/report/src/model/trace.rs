@@ -323,9 +323,9 @@ impl Judged {
                 "asynchronous in name only: {} were done when submit returned",
                 words::percent(self.done_at_return)
             ),
-            "name_only" => {
-                format!("asynchronous in name only: {inside} of the time until completion is spent in submit")
-            }
+            "name_only" => format!(
+                "asynchronous in name only: the call itself does the work ({inside} of the time until completion)"
+            ),
             _ => "synchronous, by blocking calls".to_owned(),
         };
         [Some(direct.to_owned()), durable.map(str::to_owned), Some(manner)]
