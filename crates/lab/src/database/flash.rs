@@ -58,7 +58,7 @@ impl Flash {
         }
     }
 
-    /// E3: whether it worked until now, in a run that began to measure at `began`.
+    /// E4: whether it worked until now, in a run that began to measure at `began`.
     pub fn stayed_on(&self, instance: &Instance, began: Nanos) -> Check {
         let off = instance.core.cache.flash().and_then(|flash| flash.off());
         let seconds = off.map(|off| Nanos(off.at.0.saturating_sub(began.0)).as_secs());
@@ -71,7 +71,7 @@ impl Flash {
             None => format!("{} was in use all the time.", self.file.display()),
         };
         Check {
-            id: "E3",
+            id: "E4",
             title: "the flash cache stays on",
             severity: Severity::Integrity,
             status: if off.is_some() { Status::Fail } else { Status::Pass },

@@ -60,7 +60,7 @@ pub fn record(directory: &Path, file: &str) -> Reader {
                        "data_bytes": 67_108_864u64, "slow": "throttled:hdd-7200", "fast": "here" });
     writer.plan(&plan).expect("plan");
     let points = points();
-    let configurations = points.clone().map(|(name, [place, flash, policy], _, _)| {
+    let configurations = points.each_ref().map(|&(name, [place, flash, policy], _, _)| {
         let level = |factor: &str, level: &str| (factor.to_owned(), level.to_owned(), "hard".to_owned());
         let levels = vec![level("place", place), level("place.flash", flash), level("flash_policy", policy)];
         let row = ConfigurationRow { name: name.into(), is_baseline: name == "slow", levels };
