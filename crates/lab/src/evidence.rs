@@ -125,6 +125,28 @@ pub fn check_row(scope: &str, scope_id: Option<i64>, subject: &str, check: &Chec
     }
 }
 
+/// A rule that holds of a whole run: a pass, or a warning beside its figures.
+pub fn run_row(
+    id: &str,
+    title: &str,
+    good: bool,
+    value: f64,
+    threshold: String,
+    evidence: String,
+) -> CheckRow {
+    CheckRow {
+        scope: "run".into(),
+        check_id: id.into(),
+        title: title.into(),
+        severity: "context".into(),
+        status: if good { "pass" } else { "warn" }.into(),
+        value: Some(value),
+        threshold,
+        evidence,
+        ..CheckRow::default()
+    }
+}
+
 /// The checks that every trial of single-block reads must pass, whatever the target.
 pub fn read_checks(observed: &Observed) -> Vec<Check> {
     let Observed { trial, delta } = observed;

@@ -2,6 +2,7 @@
 
 use super::Around;
 use super::predict::WARM;
+use crate::evidence::run_row;
 use record::CheckRow;
 use stats::mrc::{Event, References};
 use std::collections::HashSet;
@@ -20,23 +21,9 @@ pub(super) fn checks(references: &References, around: Option<&Around>) -> Vec<Ch
     all
 }
 
-fn row(id: &str, title: &str, good: bool, value: f64, threshold: String, evidence: String) -> CheckRow {
-    CheckRow {
-        scope: "run".into(),
-        check_id: id.into(),
-        title: title.into(),
-        severity: "context".into(),
-        status: if good { "pass" } else { "warn" }.into(),
-        value: Some(value),
-        threshold,
-        evidence,
-        ..CheckRow::default()
-    }
-}
-
 fn enough_blocks(references: &References) -> CheckRow {
     let followed = references.blocks() * references.rate;
-    row(
+    run_row(
         "A1",
         "enough blocks were followed",
         references.rate >= 1.0 || followed >= BLOCKS_MIN as f64,
@@ -57,7 +44,7 @@ fn long_enough(references: &References) -> CheckRow {
         }
     }
     let share = first as f64 / counted.max(1) as f64;
-    row(
+    run_row(
         "A2",
         "the references are long enough",
         share <= FIRST_READS_MAX,
@@ -73,7 +60,7 @@ fn long_enough(references: &References) -> CheckRow {
 
 fn same_devices(around: &Around) -> Option<CheckRow> {
     let factor = around.fit?;
-    Some(row(
+    Some(run_row(
         "A3",
         "the slow place is the one of the run",
         (1.0 / FIT_MAX..=FIT_MAX).contains(&factor),

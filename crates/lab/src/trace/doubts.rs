@@ -2,6 +2,7 @@
 
 use super::class::Class;
 use super::collect::Collected;
+use crate::evidence::run_row;
 use record::CheckRow;
 
 /// A larger share of calls on files that nobody could look at, and the table leaves out too much.
@@ -18,8 +19,9 @@ pub(super) fn checks(collected: &Collected) -> Vec<CheckRow> {
     };
     let share = count(false) as f64 / count(true).max(1) as f64;
     vec![
-        row(
-            ("T1", "no event was lost"),
+        run_row(
+            "T1",
+            "no event was lost",
             lost == 0,
             lost as f64,
             "none".into(),
@@ -28,8 +30,9 @@ pub(super) fn checks(collected: &Collected) -> Vec<CheckRow> {
                 read + lost
             ),
         ),
-        row(
-            ("T2", "files could be looked at"),
+        run_row(
+            "T2",
+            "files could be looked at",
             share <= UNSEEN_MAX,
             share,
             format!("at most {:.0} % of the requests", UNSEEN_MAX * 100.0),
@@ -39,18 +42,4 @@ pub(super) fn checks(collected: &Collected) -> Vec<CheckRow> {
             ),
         ),
     ]
-}
-
-fn row((id, title): (&str, &str), good: bool, value: f64, threshold: String, evidence: String) -> CheckRow {
-    CheckRow {
-        scope: "run".into(),
-        check_id: id.into(),
-        title: title.into(),
-        severity: "context".into(),
-        status: if good { "pass" } else { "warn" }.into(),
-        value: Some(value),
-        threshold,
-        evidence,
-        ..CheckRow::default()
-    }
 }
