@@ -43,6 +43,21 @@ pub enum ServerError {
         /// The end of its log.
         said: String,
     },
+    /// What was typed is not where a server is.
+    #[error("{0}")]
+    Url(String),
+    /// Nobody answers where it should be.
+    #[error("{kind} does not answer at {address}: {said}; {advice}")]
+    Unreachable {
+        /// Which one.
+        kind: Kind,
+        /// Where, without the password.
+        address: String,
+        /// What the driver says.
+        said: String,
+        /// The likely cause and what to look at.
+        advice: String,
+    },
     /// It went away while it was needed.
     #[error(
         "{kind} is gone: it was killed, crashed or lost its storage meanwhile; its last words: {said}. What was measured until then is in the record"
@@ -105,7 +120,12 @@ fn advice(code: &str) -> Option<&'static str> {
             "; the disk is full, see: df -h; free some space, or type a smaller --scale"
         }
         "28P01" | "28000" | "1045" => {
-            "; the password or the user is wrong; PostgreSQL looks into ~/.pgpass and PGPASSWORD, MariaDB into ~/.my.cnf"
+            "; the password or the user is wrong, or this host is not let in; a password is taken from the URL, PGPASSWORD or ~/.pgpass, \
+             for MariaDB from MYSQL_PWD or ~/.my.cnf"
+        }
+        "3D000" | "1049" => "; name a database that exists, behind the host in the URL",
+        "42501" | "1142" | "1227" | "1044" => {
+            "; the user may not see that; type there: GRANT pg_monitor TO user; or, MariaDB: GRANT PROCESS, SELECT ON *.* TO user"
         }
         "25006" | "1290" | "1836" => "; it is read-only: a standby, or switched so on purpose",
         "53200" | "1037" | "1038" => "; it has too little memory: type a smaller --cache",

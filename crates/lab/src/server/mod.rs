@@ -3,7 +3,7 @@
 //! Start with [`Server`]: found ([`find`]), made in a folder that the journal knows (`host::server`), configured by the factors
 //! ([`Settings`]), started, asked through a [`Connection`], stopped. What differs between the two products is in `postgres` and
 //! `mariadb`, nowhere else. [`sampler`]
-//! looks at its sessions from outside; [`cases`] has the workloads. Nothing is ever asked of a server that was there before.
+//! looks at its sessions from outside; [`cases`] has the workloads. [`url`] is the way to a server that was there before.
 
 pub mod cases;
 pub mod connection;
@@ -19,6 +19,7 @@ pub mod postgres;
 pub mod proof;
 pub(crate) mod run;
 pub mod sampler;
+pub mod url;
 
 pub use connection::{Connection, Parameter};
 pub use error::ServerError;

@@ -82,9 +82,9 @@ Three commands to try, in the directory of your database's storage:
 
 Nothing is overwritten that Redoubt did not create. More: redoubt --help, redoubt cases";
 
-/// The command as it was typed, for the record.
+/// The command as it was typed, for the record; without passwords.
 fn command_line() -> String {
-    std::env::args().collect::<Vec<_>>().join(" ")
+    lab::server::url::without_password(&std::env::args().collect::<Vec<_>>().join(" "))
 }
 
 /// Runs `measure` with progress and Ctrl-C, then shows the result of its record.

@@ -5,6 +5,7 @@ pub(super) mod sessions;
 use super::connection::{Connection, Parameter, StatementId};
 use super::files::Layout;
 use super::find::Programs;
+use super::url::{Address, CONNECT_MAX, Host, Password};
 use super::{Kind, ServerError, Settings};
 use io::{Api, IoMode};
 use mysql::prelude::Queryable;
@@ -115,6 +116,27 @@ pub(super) fn connect(socket: &Path) -> Result<Box<dyn Connection>, ServerError>
     let database = format!("create database if not exists {DATABASE}");
     connection.query_drop(database).map_err(|e| said(&e))?;
     connection.query_drop(format!("use {DATABASE}")).map_err(|e| said(&e))?;
+    Ok(Box::new(Session { connection, statements: Vec::new() }))
+}
+
+/// A session with a server that was there before.
+pub(super) fn connect_to(address: &Address) -> Result<Box<dyn Connection>, ServerError> {
+    let mut options = OptsBuilder::new()
+        .prefer_socket(false)
+        .user(Some(&address.user))
+        .pass(address.password.as_ref().map(Password::reveal))
+        .db_name(address.database.as_deref())
+        .tcp_connect_timeout(Some(CONNECT_MAX.duration()))
+        .stmt_cache_size(Some(0));
+    options = match &address.host {
+        Host::Name(name) => options.ip_or_hostname(Some(name)).tcp_port(address.port),
+        Host::Socket(path) => options.socket(Some(path.to_string_lossy())),
+    };
+    let connection = Conn::new(options).map_err(|error| match &error {
+        Error::MySqlError(_) => address.refused(said(&error)),
+        Error::IoError(cause) => address.unreachable(&cause.to_string(), Some(cause)),
+        other => address.unreachable(&other.to_string(), None),
+    })?;
     Ok(Box::new(Session { connection, statements: Vec::new() }))
 }
 

@@ -4,6 +4,7 @@ pub(super) mod sessions;
 
 use super::connection::{Connection, Parameter, StatementId};
 use super::files::Layout;
+use super::url::{Address, CONNECT_MAX, Host};
 use super::{Kind, ServerError, Settings, major};
 use io::{Api, IoMode};
 use postgres::types::ToSql;
@@ -129,6 +130,41 @@ pub(super) fn connect(folder: &Path, application: &str) -> Result<Box<dyn Connec
     config.host_path(folder).port(5432).user(USER).dbname(USER).application_name(application);
     let client = config.connect(NoTls).map_err(|e| said(&e))?;
     Ok(Box::new(Session { client, statements: Vec::new() }))
+}
+
+/// A session with a server that was there before.
+pub(super) fn connect_to(address: &Address, application: &str) -> Result<Box<dyn Connection>, ServerError> {
+    let mut config = Config::new();
+    match &address.host {
+        Host::Name(name) => config.host(name),
+        Host::Socket(folder) => config.host_path(folder),
+    };
+    config.port(address.port).user(&address.user).application_name(application);
+    config.connect_timeout(CONNECT_MAX.duration());
+    config.dbname(address.database.as_deref().unwrap_or(&address.user));
+    if let Some(password) = &address.password {
+        config.password(password.reveal());
+    }
+    let client = config.connect(NoTls).map_err(|error| refusal(address, &error))?;
+    Ok(Box::new(Session { client, statements: Vec::new() }))
+}
+
+/// Why there is no session.
+fn refusal(address: &Address, error: &postgres::Error) -> ServerError {
+    let cause = std::error::Error::source(error);
+    let told = cause.map_or_else(|| error.to_string(), ToString::to_string);
+    if error.as_db_error().is_some() {
+        return address.refused(said(error));
+    }
+    // The server asked for a password, and there is none.
+    if told.contains("password") {
+        return address.refused(ServerError::said(
+            Kind::Postgres,
+            "28P01",
+            "it asks for a password, and none was found",
+        ));
+    }
+    address.unreachable(&told, cause.and_then(|cause| cause.downcast_ref()))
 }
 
 struct Session {
