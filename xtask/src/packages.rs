@@ -39,6 +39,7 @@ pub const BENCH: &[Need] = &[
     ("/usr/lib/postgresql/15/bin/postgres", "postgresql-15"),
     ("mariadbd", "mariadb-server"),
     ("mariadb", "mariadb-client"),
+    ("sysbench", "sysbench"),
 ];
 
 /// Installs what is missing of `needs`.

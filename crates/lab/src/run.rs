@@ -107,6 +107,13 @@ pub enum Target {
         /// The folder of its programs; none: found.
         programs: Option<PathBuf>,
     },
+    /// A server that was there before.
+    Existing {
+        /// The way to it.
+        address: Box<server::url::Address>,
+        /// The user lets us make a schema of our own.
+        allow_writes: bool,
+    },
 }
 
 /// What the user asked for.
@@ -174,12 +181,25 @@ const WAREHOUSES: f64 = 300.0;
 pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, LabError> {
     check(options)?;
     let plan = Plan::of(options)?;
+    // Before anything of ours is made: does it answer, and does it take writes?
+    let existing = match &options.target {
+        Target::Existing { address, .. } => Some((address, server::visitor::look(address)?)),
+        _ => None,
+    };
+    let directory = existing.as_ref().and_then(|(_, facts)| facts.data.clone());
+    let directory = directory.unwrap_or_else(|| options.directory.clone());
     control.progress.say(&format!(
-        "{}: {} of data, cache {}, in a directory of our own in {}, removed at the end.",
+        "{}: {} of data{}",
         options.case,
         plan.data,
-        plan.sizes.cache,
-        options.directory.display()
+        match existing {
+            Some(_) => ".".to_owned(),
+            None => format!(
+                ", cache {}, in a directory of our own in {}, removed at the end.",
+                plan.sizes.cache,
+                options.directory.display()
+            ),
+        }
     ));
     if options.verify {
         control.progress.say(&verify::price(plan.sizes.total(), "at the end"));
@@ -191,14 +211,20 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
         seed: options.seed,
         budget_seconds: options.seconds,
         record_path: options.record_path.clone(),
-        workspace_in: Some(options.directory.clone()),
+        workspace_in: existing.is_none().then(|| options.directory.clone()),
     };
-    let mut bench = Bench::open(&options.directory, purpose)?;
+    let mut bench = Bench::open(&directory, purpose)?;
     let result = match &options.target {
         Target::Engine => ground::measure(options, &plan, &mut bench, control),
         Target::Server { kind, programs } => {
             server::run::measure(options, *kind, programs.as_deref(), &plan, &mut bench, control)
         }
+        Target::Existing { .. } => match &existing {
+            Some((address, facts)) => {
+                server::visitor::measure(options, address, facts, &plan, &mut bench, control)
+            }
+            None => Ok(()),
+        },
     };
     bench.finish(result)
 }
@@ -231,6 +257,9 @@ fn check(options: &Options) -> Result<(), LabError> {
     }
     if options.flash.flash().is_some() && options.target != Target::Engine {
         return refuse("--flash is of the embedded database: leave --target out, or --flash".into());
+    }
+    if let Target::Existing { address, allow_writes } = &options.target {
+        server::visitor::check(options, address, *allow_writes)?;
     }
     crate::workload::commit::check_sessions(options.sessions)
 }

@@ -89,7 +89,7 @@ pub struct Compare {
     /// What the workloads run on: engine (the embedded database), postgres or mariadb (a private server, made and removed by this
     /// run), or files (a database's I/O on plain files) [default: engine].
     #[arg(long)]
-    pub target: Option<lab::compare::TargetKind>,
+    pub target: Option<CompareOn>,
     /// Folder of PostgreSQL's programs [default: found along PATH and in the usual folders].
     #[arg(long, value_name = "DIR")]
     pub pg_bin: Option<PathBuf>,
@@ -129,6 +129,22 @@ pub struct Compare {
     pub run: RunOptions,
 }
 
+/// What `compare` runs on.
+#[derive(Clone)]
+pub enum CompareOn {
+    /// What this run makes, and removes.
+    Own(lab::compare::TargetKind),
+    /// A server that is there, which cannot be restarted.
+    Url,
+}
+
+impl std::str::FromStr for CompareOn {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains("://") { Ok(Self::Url) } else { text.parse().map(Self::Own) }
+    }
+}
+
 /// Options of `run`.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
@@ -136,6 +152,7 @@ pub struct Compare {
     redoubt run order-entry --sessions 15 --io setall --minutes 5\n  \
     redoubt run growth --scale 0.1 --dir /data   the article's script, a tenth of its size\n  \
     redoubt run commit --target postgres         the same on a private PostgreSQL server\n  \
+    redoubt run commit --target postgres://me@db/app --allow-writes   on a server that is there, in a schema of our own\n  \
     redoubt run order-entry --flash /ssd         with a flash cache there\n  \
     redoubt run order-entry --verify             does the device keep what it is given?\n  \
     redoubt run commit --set commit_logging=batch --redo 16m")]
@@ -143,9 +160,13 @@ pub struct Run {
     /// What to run; `redoubt cases` tells what each answers.
     #[arg(value_name = "CASE")]
     pub case: lab::run::Case,
-    /// What it runs on: engine (the embedded database), postgres or mariadb (a private server, made and removed by this run).
-    #[arg(long, value_enum, default_value_t = RunTarget::Engine)]
-    pub target: RunTarget,
+    /// What it runs on: engine (the embedded database), postgres or mariadb (a private server, made and removed by this run), or a server
+    /// that is there: postgres://user@host/database, mysql://user@host. Passwords: PGPASSWORD or ~/.pgpass, MYSQL_PWD or ~/.my.cnf.
+    #[arg(long, default_value = "engine")]
+    pub target: RunOn,
+    /// With the URL of a server: make tables there, in a schema redoubt_… of our own, and drop it at the end.
+    #[arg(long)]
+    pub allow_writes: bool,
     /// Folder of PostgreSQL's programs [default: found along PATH and in the usual folders].
     #[arg(long, value_name = "DIR")]
     pub pg_bin: Option<PathBuf>,
@@ -218,6 +239,27 @@ pub enum RunTarget {
     Postgres,
     /// A private MariaDB server.
     Mariadb,
+}
+
+/// What `run` runs on.
+#[derive(Clone)]
+pub enum RunOn {
+    /// What this run makes, and removes.
+    Own(RunTarget),
+    /// A server that is there. Read later: nothing that is typed here is shown again, as a password may be in it.
+    Url(String),
+}
+
+impl std::str::FromStr for RunOn {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains("://") {
+            return Ok(Self::Url(text.to_owned()));
+        }
+        RunTarget::from_str(text, false).map(Self::Own).map_err(|_| {
+            "type engine, postgres, mariadb, or the URL of a server: postgres://user@host/database".to_owned()
+        })
+    }
 }
 
 /// How long users think.

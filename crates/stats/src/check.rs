@@ -8,6 +8,7 @@
 //! 420,000/s with Little's law satisfied (3.91 of 4 in flight) and 0.0000 device reads per request.
 
 mod caches;
+mod commit;
 mod data;
 mod device;
 mod durability;
@@ -20,6 +21,7 @@ mod series;
 mod work;
 
 pub use caches::{comparable_sizes, residency, size_against_caches};
+pub use commit::{CommitTime, commit_time};
 pub use data::{discarded, holes, read_back, reducible, wrong_data};
 pub use device::{Rise, alignment, disk_health, errors, merges, read_ahead, slow_member, temperature};
 pub use durability::{same_durability, volatile_cache};

@@ -216,7 +216,7 @@ fn cut_torn_end(file: &mut File) -> std::io::Result<()> {
 }
 
 fn one_undo(entry: &Entry, id: &str, fate: Fate, dry_run: bool) -> CleanupResult {
-    if fate == Fate::Rebooted && entry.undo.path_on_disk().is_none() {
+    if fate == Fate::Rebooted && entry.undo.is_undone_by_a_reboot() {
         // Mounts, loop devices, groups and settings do not survive; what has their names now is somebody else's.
         return CleanupResult::AlreadyGone;
     }

@@ -182,6 +182,18 @@ impl Journal {
         Ok(result)
     }
 
+    /// Notes that a step is undone, by somebody else than the journal.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub fn settle(&mut self, step: Step) -> Result<(), HostError> {
+        if self.open.get(step.0).is_some_and(Option::is_some) {
+            self.append(&line::done(step.0))?;
+            self.open[step.0] = None;
+        }
+        Ok(())
+    }
+
     /// Undoes a step whose program failed. After a time-out the program may still make the change, even though it was
     /// killed: then the step is left to cleanup, which waits for the lock that the program holds ([`Journal::run`]).
     pub(crate) fn undo_unless_hung(&mut self, step: Step, error: &HostError) -> Result<(), HostError> {

@@ -66,6 +66,13 @@ pub enum Undo {
     RemoveCgroup(PathBuf),
     /// Remove an instance of the kernel's tracer that we are about to make, with its buffers and events.
     RemoveTraceInstance(PathBuf),
+    /// Drop a schema that we are about to make in a server of somebody else's, by that server's client program.
+    DropSchema {
+        /// `redoubt_` and eight digits.
+        schema: String,
+        /// `psql` or `mariadb`, with the words that get it there; no password is among them.
+        client: Vec<String>,
+    },
     /// Blank a device that the user named and that was free, if the file system on it still has our label.
     Blank {
         /// The device, symlinks resolved.
@@ -82,6 +89,11 @@ impl Undo {
             Self::RemoveDir(path) | Self::RemoveServer(path) => Some(path),
             _ => None,
         }
+    }
+
+    /// Whether nothing of it is left after this machine was started again.
+    pub(super) fn is_undone_by_a_reboot(&self) -> bool {
+        self.path_on_disk().is_none() && !matches!(self, Self::DropSchema { .. })
     }
 
     /// Refuses a removal of what exists already: it is not ours.
@@ -121,6 +133,7 @@ impl Undo {
             Self::DisableController { path, controller } => disable_controller(path, controller),
             Self::RemoveCgroup(path) => remove_cgroup(path),
             Self::RemoveTraceInstance(path) => remove_trace_instance(path),
+            Self::DropSchema { schema, client } => drop_schema(schema, client),
             Self::Blank { device, label } => blank_labelled(device, label),
         }
     }
@@ -146,6 +159,7 @@ impl Undo {
             }
             Self::RemoveCgroup(path) => json!({"remove_cgroup": path_json(path)}),
             Self::RemoveTraceInstance(path) => json!({"remove_trace_instance": path_json(path)}),
+            Self::DropSchema { schema, client } => json!({"drop_schema": schema, "client": client}),
             Self::Blank { device, label } => json!({"blank": path_json(device), "label": label}),
         }
     }
@@ -153,7 +167,7 @@ impl Undo {
     pub(super) fn from_json(json: &Value) -> Option<Self> {
         let path = |name: &str| json.get(name).and_then(json_path);
         let text = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-        let detail = ["backing", "source", "old", "new", "line", "beside", "label"];
+        let detail = ["backing", "source", "old", "new", "line", "beside", "label", "client"];
         let kind = json.as_object()?.keys().find(|k| !detail.contains(&k.as_str()))?;
         let first = path(kind)?;
         match kind.as_str() {
@@ -171,6 +185,11 @@ impl Undo {
             "disable_controller" => Some(Self::DisableController { path: first, controller: text("line")? }),
             "remove_cgroup" => Some(Self::RemoveCgroup(first)),
             "remove_trace_instance" => Some(Self::RemoveTraceInstance(first)),
+            "drop_schema" => {
+                let words =
+                    json.get("client")?.as_array()?.iter().map(|word| word.as_str().map(str::to_owned));
+                Some(Self::DropSchema { schema: text("drop_schema")?, client: words.collect::<Option<_>>()? })
+            }
             "blank" => Some(Self::Blank { device: first, label: text("label")? }),
             _ => None,
         }
@@ -195,6 +214,10 @@ impl fmt::Display for Undo {
             }
             Self::RemoveCgroup(path) => write!(f, "remove control group {}", path.display()),
             Self::RemoveTraceInstance(path) => write!(f, "remove the trace instance {}", path.display()),
+            Self::DropSchema { schema, client } => {
+                let program = client.first().map_or("the server's client", String::as_str);
+                write!(f, "drop the schema {schema} with {program}")
+            }
             Self::Blank { device, label } => {
                 write!(f, "remove the file system {label} from {}", device.display())
             }
@@ -242,6 +265,32 @@ fn detach_loop(device: &Path, backing: &Path) -> Result<CleanupResult, HostError
         Ok(CleanupResult::Undone)
     } else {
         Err(HostError::call("detach", device, Errno::BUSY))
+    }
+}
+
+/// Drops a schema that carries our name, by the server's own client, which finds its password where it always does.
+fn drop_schema(schema: &str, client: &[String]) -> Result<CleanupResult, HostError> {
+    let ours = schema.strip_prefix("redoubt_").is_some_and(|id| id.chars().all(|c| c.is_ascii_hexdigit()));
+    let (program, statement, package) = match client.first().map(String::as_str) {
+        Some("psql") if ours => {
+            ("psql", format!("drop schema if exists {schema} cascade"), "postgresql-client")
+        }
+        Some("mariadb") if ours => ("mariadb", format!("drop database if exists {schema}"), "mariadb-client"),
+        _ => {
+            return Ok(CleanupResult::LeftAlone(format!(
+                "{schema} is no schema of ours, or its client is not known"
+            )));
+        }
+    };
+    let option = if program == "psql" { "-c" } else { "-e" };
+    let mut arguments: Vec<&str> = client[1..].iter().map(String::as_str).collect();
+    arguments.extend([option, &statement]);
+    match command::run(program, &arguments, package, 30).and_then(|done| done.success()) {
+        Ok(_) => Ok(CleanupResult::Undone),
+        Err(error) => Ok(CleanupResult::Failed(format!(
+            "{error}. Where it asks for a password, give it one (PGPASSWORD or ~/.pgpass, MYSQL_PWD or ~/.my.cnf) and run \
+             `redoubt cleanup` again; or drop it there: {statement}"
+        ))),
     }
 }
 

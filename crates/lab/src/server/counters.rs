@@ -12,6 +12,12 @@ const POSTGRES: [(&str, &str); 3] = [
     ("pg_stat_bgwriter", "pg_stat_bgwriter"),
     ("pg_stat_database", "(select * from pg_stat_database where datname = current_database())"),
 ];
+/// I/O of all its processes by object: `pg_stat_io.relation.reads`, `pg_stat_io.wal.fsync_time` (milliseconds) …; from 18 on redo is counted
+/// here alone.
+const POSTGRES_IO: &str = "select object || '.' || key, sum(value::float8) from pg_stat_io as v, json_each_text(to_json(v)) \
+     where key not in ('backend_type', 'object', 'context', 'op_bytes', 'stats_reset') and value is not null group by 1";
+/// Views that not every version has: from 16 and from 17 on.
+const LATER: &str = "select relname from pg_class where relname in ('pg_stat_io', 'pg_stat_checkpointer')";
 const MARIADB: &str = "show global status where variable_name like 'Innodb%' or variable_name in ('Com_commit', 'Handler_commit')";
 
 /// Reads them.
@@ -30,9 +36,17 @@ pub fn read(kind: Kind, connection: &mut dyn Connection) -> Result<Counted, Serv
     };
     match kind {
         Kind::Postgres => {
-            for (name, from) in POSTGRES {
+            let later: Vec<String> =
+                connection.rows(LATER)?.into_iter().filter_map(|row| row.into_iter().next()?).collect();
+            let has = |name: &str| later.iter().any(|view| view == name);
+            let checkpointer =
+                Some(("pg_stat_checkpointer", "pg_stat_checkpointer")).filter(|(name, _)| has(name));
+            for (name, from) in POSTGRES.into_iter().chain(checkpointer) {
                 let query = format!("select key, value from {from} as v, json_each_text(to_json(v))");
                 take(&format!("{name}."), connection.rows(&query)?);
+            }
+            if has("pg_stat_io") {
+                take("pg_stat_io.", connection.rows(POSTGRES_IO)?);
             }
         }
         Kind::Mariadb => take("", connection.rows(MARIADB)?),

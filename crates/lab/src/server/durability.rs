@@ -1,6 +1,6 @@
 //! What a commit promises: figures of databases that promise different things are never ranked.
 
-use super::Kind;
+use super::{Connection, Kind, ServerError};
 
 /// A parameter, the values that keep the full promise, and what any other value gives up.
 type Promise = (&'static str, &'static [&'static str], &'static str);
@@ -47,6 +47,20 @@ pub fn given_up<'p>(
         Some(format!("{name}={value}: {why}"))
     };
     parameters.into_iter().filter_map(broken).collect()
+}
+
+/// Whether commits wait until their redo is on disk, as the server is set now.
+///
+/// # Errors
+/// What the server says.
+pub(super) fn commits_wait(kind: Kind, session: &mut dyn Connection) -> Result<bool, ServerError> {
+    let waits = session.number(match kind {
+        Kind::Postgres => {
+            "select (current_setting('synchronous_commit') <> 'off' and current_setting('fsync') = 'on')::int"
+        }
+        Kind::Mariadb => "select @@innodb_flush_log_at_trx_commit in (1, 3)",
+    })?;
+    Ok(waits != 0)
 }
 
 /// What makes a commit of `kind` durable, for the plan.

@@ -68,6 +68,20 @@ pub enum ServerError {
         /// What the driver or its log says.
         said: String,
     },
+    /// It does not let us make a schema of our own.
+    #[error(
+        "{kind} says: {said} ({code}); the user may not make a schema of its own there; type there: {grant}"
+    )]
+    Denied {
+        /// Which one.
+        kind: Kind,
+        /// Its words.
+        said: String,
+        /// SQLSTATE, or MariaDB's number.
+        code: String,
+        /// The right that is missing, as a statement.
+        grant: String,
+    },
     /// It refused a connection or a statement.
     #[error("{kind} says: {said} ({code}){advice}")]
     Refused {

@@ -10,6 +10,7 @@ pub mod connection;
 pub mod counters;
 pub mod durability;
 mod error;
+pub mod existing;
 mod files;
 pub mod find;
 pub mod mariadb;
@@ -19,7 +20,9 @@ pub mod postgres;
 pub mod proof;
 pub(crate) mod run;
 pub mod sampler;
+pub mod site;
 pub mod url;
+pub(crate) mod visitor;
 
 pub use connection::{Connection, Parameter};
 pub use error::ServerError;
@@ -31,10 +34,12 @@ use find::Programs;
 use host::journal::Journal;
 use host::server::{Ending, User};
 use io::{Api, IoMode};
+use site::Site;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Bytes, Nanos, clock};
 
@@ -163,7 +168,7 @@ impl Server {
     ) -> Result<Self, LabError> {
         let programs = find::programs(kind, given)?;
         let version = version(kind, &programs)?;
-        arguments(kind, &version, settings, &Layout::in_folder(Path::new("/")))?;
+        can(kind, &programs, &version, settings)?;
         let user = User::unprivileged(match kind {
             Kind::Postgres => &["postgres"],
             Kind::Mariadb => &["mysql"],
@@ -340,12 +345,12 @@ impl Server {
     /// # Errors
     /// What the server says; that it is gone.
     pub fn connect(&self, application: &str) -> Result<Box<dyn Connection>, ServerError> {
-        self.connector().connect(application).map_err(|e| self.explain(e))
+        Site::connect(self, application)
     }
 
     /// What opens sessions, also after it was stopped and started again.
     pub fn connector(&self) -> Connector {
-        Connector { kind: self.kind, folder: self.files.main().path().to_owned() }
+        Connector { kind: self.kind, way: Way::Private(self.files.main().path().to_owned()) }
     }
 
     /// The same error, with the server's last words where it is gone.
@@ -371,10 +376,23 @@ impl Server {
 #[derive(Clone, Debug)]
 pub struct Connector {
     kind: Kind,
-    folder: PathBuf,
+    way: Way,
+}
+
+#[derive(Clone, Debug)]
+enum Way {
+    /// The folder of a private server.
+    Private(PathBuf),
+    /// A server that was there before, and our schema in it.
+    Existing(Arc<url::Address>, String),
 }
 
 impl Connector {
+    /// To a server that was there before; sessions are in `schema`.
+    pub(super) fn existing(address: Arc<url::Address>, schema: String) -> Self {
+        Self { kind: address.kind, way: Way::Existing(address, schema) }
+    }
+
     /// Whose.
     pub fn kind(&self) -> Kind {
         self.kind
@@ -385,24 +403,35 @@ impl Connector {
     /// # Errors
     /// What the server says; that it is gone.
     pub fn connect(&self, application: &str) -> Result<Box<dyn Connection>, ServerError> {
-        match self.kind {
-            Kind::Postgres => postgres::connect(&self.folder, application),
-            Kind::Mariadb => mariadb::connect(&self.socket()),
+        match (&self.way, self.kind) {
+            (Way::Existing(address, schema), _) => existing::connect(address, schema, application),
+            (Way::Private(folder), Kind::Postgres) => postgres::connect(folder, application),
+            (Way::Private(_), Kind::Mariadb) => mariadb::connect(&self.socket()),
         }
     }
 
-    /// Where it listens.
+    /// Where a private one listens; nothing for one that was there before.
     pub fn socket(&self) -> PathBuf {
-        self.folder.join(match self.kind {
-            Kind::Postgres => ".s.PGSQL.5432",
-            Kind::Mariadb => mariadb::SOCKET,
-        })
+        match (&self.way, self.kind) {
+            (Way::Existing(..), _) => PathBuf::new(),
+            (Way::Private(folder), Kind::Postgres) => folder.join(".s.PGSQL.5432"),
+            (Way::Private(folder), Kind::Mariadb) => folder.join(mariadb::SOCKET),
+        }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// Whether a server of this version and build can do what `settings` say.
+fn can(kind: Kind, programs: &Programs, version: &str, settings: &Settings) -> Result<(), ServerError> {
+    arguments(kind, version, settings, &Layout::in_folder(Path::new("/")))?;
+    match kind {
+        Kind::Postgres => postgres::built_for(&programs.server, version, settings),
+        Kind::Mariadb => Ok(()),
     }
 }
 

@@ -82,12 +82,12 @@ impl<S: DerefMut<Target = Server>> OpenServer<S> {
 impl<S: DerefMut<Target = Server>> OpenDatabase for OpenServer<S> {
     fn read(&mut self, shape: &Shape, terms: Terms<'_>) -> Result<Performance, LabError> {
         let rows = self.rows()?;
-        let done = random_read::run(&self.server, rows, shape, terms);
+        let done = random_read::run(&*self.server, rows, shape, terms);
         self.performed(done)
     }
 
     fn commit(&mut self, sessions: u32, terms: Terms<'_>) -> Result<Performance, LabError> {
-        let done = commit::run(&self.server, sessions, terms);
+        let done = commit::run(&*self.server, sessions, terms);
         self.performed(done)
     }
 
@@ -98,7 +98,7 @@ impl<S: DerefMut<Target = Server>> OpenDatabase for OpenServer<S> {
         audited: bool,
         terms: Terms<'_>,
     ) -> Result<Performance, LabError> {
-        let done = order_entry::run(&self.server, self.orders, sessions, think, audited, terms);
+        let done = order_entry::run(&*self.server, self.orders, sessions, think, audited, terms);
         self.performed(done)
     }
 
@@ -165,7 +165,7 @@ impl<S: DerefMut<Target = Server>> OpenDatabase for OpenServer<S> {
     }
 
     fn cache(&self) -> (u64, u64) {
-        let block = cases::page_bytes(&self.server);
+        let block = cases::page_bytes(&*self.server);
         (self.server.settings().cache.0 / block, block)
     }
 

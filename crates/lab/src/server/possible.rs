@@ -1,12 +1,10 @@
 //! What a server can do of a configuration, said before anything is made.
 
-use super::files::Layout;
 use super::find::Named;
-use super::{Kind, ServerError, Settings, arguments, find, version};
+use super::{Kind, ServerError, Settings, can, find, version};
 use crate::database::Sizes;
 use crate::factor::{FileClass, Fs, Setup};
 use crate::stage::Obstacle;
-use std::path::Path;
 use units::Bytes;
 
 /// PostgreSQL's block, as everybody compiles it.
@@ -51,7 +49,7 @@ pub fn possible(kind: Kind, setup: &Setup, named: &Named) -> Result<(), Obstacle
         flash: Bytes(0),
     };
     let settings = Settings::of(kind, setup, &sizes);
-    arguments(kind, &version, &settings, &Layout::in_folder(Path::new("/"))).map_err(|e| told(&e))?;
+    can(kind, &programs, &version, &settings).map_err(|e| told(&e))?;
     if setup.fs == Fs::Raw {
         return refuse(format!("{kind} keeps its files on a file system, and fs is raw"), "--vary fs=ext4");
     }

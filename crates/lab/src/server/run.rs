@@ -4,10 +4,12 @@
 //! measured) → play the case while its sessions are sampled from outside → take down what it counted → stop it; the journal
 //! removes it. The words of workloads, classes and metrics are those of the embedded database, so that reports stand side by side.
 
-use super::cases::{commit, growth, order_entry, random_read, scan};
-use super::durability::promise;
+use super::cases::commit::{self, CommitTimes};
+use super::cases::{growth, order_entry, random_read, scan};
+use super::durability::{commits_wait, promise};
 use super::possible::SPARE_CONNECTIONS;
 use super::sampler::Sampler;
+use super::site::Site;
 use super::{Kind, Server, Settings};
 use crate::bench::Bench;
 use crate::control::Control;
@@ -21,6 +23,7 @@ use crate::{LabError, compare};
 use engine::Placement;
 use record::json::json;
 use record::{ConfigurationRow, FactRow, PhaseRow, VisitRow};
+use stats::check::CommitTime;
 use std::path::Path;
 use units::{Nanos, clock};
 
@@ -56,24 +59,32 @@ pub(crate) fn measure(
         server.version(),
         promise(kind, &settings.parameters)
     ));
-    let result = Stay { options, plan, server: &mut server }.visit(bench, control);
+    let promise = promise(kind, &options.parameters);
+    let result = Stay { options, plan, site: &mut server, promise, local: true }.visit(bench, control);
     // After an error nothing is put in order: its files go anyway.
     if result.is_ok() { server.stop() } else { result }
 }
 
-struct Stay<'a> {
-    options: &'a Options,
-    plan: &'a Plan,
-    server: &'a mut Server,
+/// The case's stay on a server.
+pub(super) struct Stay<'a> {
+    pub(super) options: &'a Options,
+    pub(super) plan: &'a Plan,
+    pub(super) site: &'a mut dyn Site,
+    /// What a commit promises there.
+    pub(super) promise: String,
+    /// Whether our devices and processors are its own.
+    pub(super) local: bool,
 }
 
 impl Stay<'_> {
-    fn visit(&mut self, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
+    pub(super) fn visit(&mut self, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
         let configuration = self.introduce(bench)?;
         bench.step(control, "filling the database");
         let prepared = self.prepare(control)?;
         compare::stop_if_cancelled(control)?;
-        self.server.empty_caches(control.cancel)?;
+        if let Some(server) = self.site.private() {
+            server.empty_caches(control.cancel)?;
+        }
         let visit = bench.writer.visit(&VisitRow {
             block_id: None,
             position: 0,
@@ -81,8 +92,8 @@ impl Stay<'_> {
             started_utc: clock::utc(),
             start_ns: clock::now().0,
         })?;
-        let mut sampler = Sampler::start(self.server)?;
-        let result = self.play(prepared, visit, bench, control);
+        let mut sampler = Sampler::start(self.site)?;
+        let result = self.play(prepared, visit, &sampler, bench, control);
         sampler.store(visit, &mut bench.writer)?;
         drop(sampler);
         match &result {
@@ -91,20 +102,21 @@ impl Stay<'_> {
             Err(error) => bench.end_visit(visit, "failed", Some(&error.to_string()))?,
         }
         result.map_err(|error| match error {
-            LabError::Server(error) => self.server.explain(error).into(),
+            LabError::Server(error) => self.site.explain(error).into(),
             other => other,
         })
     }
 
     /// Plan, configuration and facts.
-    fn introduce(&self, bench: &mut Bench) -> Result<i64, LabError> {
-        let (options, plan, kind) = (self.options, self.plan, self.server.kind());
+    fn introduce(&mut self, bench: &mut Bench) -> Result<i64, LabError> {
+        let (options, plan, kind) = (self.options, self.plan, self.site.kind());
+        let command_line = self.site.private().map(|server| server.command_line());
         bench.writer.plan(&json!({
             "case": options.case.name(), "target": kind.name(), "configuration": options.configuration.name(),
             "sessions": options.sessions, "seconds": options.seconds, "scale": options.scale, "data_bytes": plan.data.0,
             "cache_bytes": plan.sizes.cache.0, "redo_bytes": plan.sizes.redo.0, "redo_groups": plan.sizes.redo_groups,
             "rate": options.rate, "think": format!("{:?}", options.think).to_lowercase(), "parameters": options.parameters,
-            "durability": promise(kind, &options.parameters), "command_line": self.server.command_line(),
+            "durability": self.promise, "command_line": command_line,
         }))?;
         let fact = |name: &str, value: String| FactRow {
             layer: "target".into(),
@@ -114,43 +126,51 @@ impl Stay<'_> {
             unit: String::new(),
             source: "the server".into(),
         };
-        let said = self.server.connect("facts")?.rows("select version()")?;
+        let said = self.site.connect("facts")?.rows("select version()")?;
         let said = said.into_iter().flatten().flatten().next().unwrap_or_default();
-        bench
-            .writer
-            .facts(&[fact("version", said), fact("durability", promise(kind, &options.parameters))])?;
-        Ok(bench.writer.configuration(&ConfigurationRow {
-            name: format!("{kind} {}, {}", self.server.version(), options.configuration.name()),
-            is_baseline: true,
-            levels: vec![
-                ("target".into(), kind.name().into(), "hard".into()),
-                ("io".into(), options.configuration.mode.to_string(), "easy".into()),
-                ("api".into(), options.configuration.api.to_string(), "easy".into()),
-            ],
-        })?)
+        bench.writer.facts(&[fact("version", said), fact("durability", self.promise.clone())])?;
+        let mut levels = vec![("target".into(), kind.name().into(), "hard".into())];
+        // How a server does I/O that somebody else has started is his business.
+        let how = if self.site.private().is_some() {
+            levels.push(("io".into(), options.configuration.mode.to_string(), "easy".into()));
+            levels.push(("api".into(), options.configuration.api.to_string(), "easy".into()));
+            options.configuration.name()
+        } else {
+            "as it is".to_owned()
+        };
+        let name = format!("{kind} {}, {how}", self.site.version());
+        Ok(bench.writer.configuration(&ConfigurationRow { name, is_baseline: true, levels })?)
     }
 
-    fn prepare(&self, control: &Control<'_>) -> Result<Prepared, LabError> {
-        let (server, plan) = (&*self.server, self.plan);
+    fn prepare(&mut self, control: &Control<'_>) -> Result<Prepared, LabError> {
+        let plan = self.plan;
         Ok(match self.options.case {
             Case::Growth => {
-                growth::prepare(server, plan.data.0)?;
+                growth::prepare(self.server()?, plan.data.0)?;
                 Prepared::Nothing
             }
             Case::Commit => Prepared::Nothing,
             Case::OrderEntry => {
-                order_entry::prepare(server, plan.order_entry, control.cancel)?;
+                order_entry::prepare(self.site, plan.order_entry, control.cancel)?;
                 Prepared::Nothing
             }
-            Case::Scan => Prepared::Scan(scan::prepare(server, plan.data.0, plan.sizes.cache)?),
-            Case::RandomRead => Prepared::Rows(random_read::prepare(server, plan.data.0)?),
+            Case::Scan => Prepared::Scan(scan::prepare(self.server()?, plan.data.0, plan.sizes.cache)?),
+            Case::RandomRead => Prepared::Rows(random_read::prepare(self.site, plan.data.0)?),
         })
+    }
+
+    /// The private server, which alone may be stopped and emptied.
+    fn server(&mut self) -> Result<&mut Server, LabError> {
+        let case = self.options.case;
+        let refused = || LabError::Target(format!("{case} restarts the server, which is not ours"));
+        self.site.private().ok_or_else(refused)
     }
 
     fn play(
         &mut self,
         prepared: Prepared,
         visit: i64,
+        sampler: &Sampler,
         bench: &mut Bench,
         control: &mut Control<'_>,
     ) -> Result<(), LabError> {
@@ -159,15 +179,15 @@ impl Stay<'_> {
             (Case::Scan, Prepared::Scan(rows)) => {
                 scan::WAYS.into_iter().try_for_each(|way| self.scan(way, rows, visit, bench, control))
             }
-            (case, prepared) => self.timed(case, &prepared, visit, bench, control),
+            (case, prepared) => self.timed((case, &prepared), visit, sampler, bench, control),
         }
     }
 
     fn timed(
         &self,
-        case: Case,
-        prepared: &Prepared,
+        (case, prepared): (Case, &Prepared),
         visit: i64,
+        sampler: &Sampler,
         bench: &mut Bench,
         control: &mut Control<'_>,
     ) -> Result<(), LabError> {
@@ -186,7 +206,7 @@ impl Stay<'_> {
         };
         let performance = match (case, prepared) {
             (Case::OrderEntry, _) => order_entry::run(
-                self.server,
+                self.site,
                 self.plan.order_entry,
                 options.sessions,
                 options.think,
@@ -195,11 +215,16 @@ impl Stay<'_> {
             ),
             (Case::RandomRead, Prepared::Rows(rows)) => {
                 let shape = Shape { sessions: options.sessions, batch: 1, span: 0..*rows };
-                random_read::run(self.server, *rows, &shape, terms)
+                random_read::run(self.site, *rows, &shape, terms)
             }
-            _ => commit::run(self.server, options.sessions, terms),
+            _ => {
+                let (performance, times) = commit::run_timed(self.site, options.sessions, terms)?;
+                let phase = self.store_performance(case, visit, &performance, bench)?;
+                let waits = commits_wait(self.site.kind(), &mut *self.site.connect("commit")?)?;
+                return store_commit_time((phase, waits), &performance.trial, &times, sampler, bench);
+            }
         }?;
-        self.store_performance(case, visit, &performance, bench)
+        self.store_performance(case, visit, &performance, bench).map(|_| ())
     }
 
     fn store_performance(
@@ -208,7 +233,7 @@ impl Stay<'_> {
         visit: i64,
         performance: &Performance,
         bench: &mut Bench,
-    ) -> Result<(), LabError> {
+    ) -> Result<i64, LabError> {
         let (classes, metric): (&[&str], &str) = match case {
             Case::OrderEntry => (&database::order_entry::CLASSES, "tx/min"),
             Case::RandomRead => (&database::random_read::CLASSES, "reads/s"),
@@ -227,7 +252,8 @@ impl Stay<'_> {
                 bench.writer.intervals(phase, &rows)?;
             }
         }
-        performance.interval.store(phase, &mut bench.writer)
+        performance.interval.store(phase, &mut bench.writer)?;
+        Ok(phase)
     }
 
     fn growth(&mut self, visit: i64, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
@@ -235,7 +261,7 @@ impl Stay<'_> {
         let progress = &mut *control.progress;
         let elapsed = bench.elapsed_seconds();
         let rounds = database::growth::ROUNDS;
-        let grown = growth::run(self.server, rounds, control.cancel, &mut |what| {
+        let grown = growth::run(self.server()?, rounds, control.cancel, &mut |what| {
             progress.step(what, elapsed, 0.0);
         })?;
         let last = grown.rounds.last().map_or(grown.first_bytes, |round| round.segment_bytes);
@@ -297,9 +323,10 @@ impl Stay<'_> {
         control: &Control<'_>,
     ) -> Result<database::scan::Scanned, LabError> {
         if way != Way::Cached {
-            self.server.empty_caches(control.cancel)?;
+            self.server()?.empty_caches(control.cancel)?;
         }
-        scan::scan(self.server, &mut *self.server.connect("scan")?, way, rows, control.cancel)
+        let server = self.server()?;
+        scan::scan(server, &mut *server.connect("scan")?, way, rows, control.cancel)
     }
 
     /// The row of what was measured, with the machine's side and its doubts.
@@ -310,6 +337,8 @@ impl Stay<'_> {
         delta: &Delta,
         bench: &mut Bench,
     ) -> Result<i64, LabError> {
+        let elsewhere = Delta::default();
+        let delta = if self.local { delta } else { &elsewhere };
         let Measured { name, trial, rate, metric, sessions } = *measured;
         let about = json!({ "title": name, "question": self.options.case.question(), "metric": metric,
                             "higher_is_better": true, "sessions": sessions, "headline": true });
@@ -331,6 +360,35 @@ impl Stay<'_> {
         }
         Ok(phase)
     }
+}
+
+/// Commits as the client times them beside commits as the samples show them.
+fn store_commit_time(
+    (phase, waits): (i64, bool),
+    trial: &Trial,
+    times: &CommitTimes,
+    sampler: &Sampler,
+    bench: &mut Bench,
+) -> Result<(), LabError> {
+    let seen = sampler.seen(&trial.window);
+    let each = |ns: f64| ns / trial.ops.max(1) as f64;
+    let check = stats::check::commit_time(&CommitTime {
+        sampled_ns: each(seen.committing.0 as f64),
+        client_ns: times.commit_ns(),
+        statement_ns: times.whole.mean_ns().unwrap_or_default(),
+        commits: trial.ops,
+        ticks: seen.ticks,
+        waits,
+    });
+    bench.writer.event(
+        "commit-time",
+        &json!({ "sampled_ns": each(seen.committing.0 as f64), "active_ns": each(seen.active.0 as f64), "ticks": seen.ticks,
+                 "commits": trial.ops, "client_ns": times.commit_ns(), "statement_ns": times.whole.mean_ns(),
+                 "insert_ns": times.insert.mean_ns(), "commit_statement_ns": times.commit.mean_ns(),
+                 "timed_apart": times.commit.count }),
+    )?;
+    bench.writer.check(&check_row("phase", Some(phase), "commit", &check))?;
+    Ok(())
 }
 
 /// What a phase says of itself.

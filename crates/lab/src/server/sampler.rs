@@ -4,10 +4,12 @@
 //! the embedded database's own history. What its words are taken for, and how well that fits, is kept beside
 //! ([`NativeWaitRow`]), so that the picture can say which part of it is exact, approximate or inferred.
 
-use super::{Connection, Kind, Server, ServerError, mariadb, postgres};
+use super::site::Site;
+use super::{Connection, Kind, ServerError, mariadb, postgres};
 use crate::LabError;
 use record::{AshRow, AshTickRow, NativeWaitRow, Writer};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -66,6 +68,17 @@ pub struct Sampler {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Time of users' sessions, summed over samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SeenTime {
+    /// Looks.
+    pub ticks: usize,
+    /// In any call.
+    pub active: Nanos,
+    /// In `log file sync`.
+    pub committing: Nanos,
+}
+
 #[derive(Default)]
 struct Shelf {
     ticks: Vec<AshTickRow>,
@@ -78,7 +91,7 @@ impl Sampler {
     ///
     /// # Errors
     /// The server refuses the connection.
-    pub fn start(server: &Server) -> Result<Self, LabError> {
+    pub fn start(server: &dyn Site) -> Result<Self, LabError> {
         let kind = server.kind();
         let connector = server.connector();
         let mut connection = Some(server.connect(PROGRAM)?);
@@ -96,10 +109,15 @@ impl Sampler {
                 let began = clock::now();
                 // While it is stopped and started again nobody works; a server that is gone is told by those who did.
                 connection = connection.or_else(|| connector.connect(PROGRAM).ok());
-                let Some(seen) = connection.as_mut().and_then(|c| look(kind, &mut **c).ok()) else {
-                    connection = None;
-                    due = clock::now() + SAMPLE_EVERY;
-                    continue;
+                let seen = match connection.as_mut().map(|open| look(kind, &mut **open)) {
+                    Some(Ok(seen)) => seen,
+                    failed => {
+                        // Whoever may not look is told so once, by those who began; a connection is kept.
+                        let refused = matches!(failed, Some(Err(ServerError::Refused { .. })));
+                        connection = connection.filter(|_| refused);
+                        due = clock::now() + SAMPLE_EVERY;
+                        continue;
+                    }
                 };
                 let ended = clock::now();
                 let mut shelf = filled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,6 +140,21 @@ impl Sampler {
         writer.of_visit(visit, &shelf.rows)?;
         writer.of_visit(visit, &shelf.native.into_values().collect::<Vec<_>>())?;
         Ok(())
+    }
+
+    /// What users' sessions were seen to do between two moments, as far as it was not yet stored.
+    pub fn seen(&self, between: &Range<Nanos>) -> SeenTime {
+        let shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        let within = |t_ns: u64| between.contains(&Nanos(t_ns));
+        let mut seen = SeenTime::default();
+        seen.ticks = shelf.ticks.iter().filter(|tick| within(tick.t_ns)).count();
+        for row in shelf.rows.iter().filter(|row| row.foreground && within(row.t_ns)) {
+            seen.active += Nanos(row.weight_ns);
+            if row.event.as_deref() == Some(Event::LogFileSync.name()) {
+                seen.committing += Nanos(row.weight_ns);
+            }
+        }
+        seen
     }
 
     /// Whose sessions they are.

@@ -44,10 +44,24 @@ impl Stand {
     }
 
     pub fn try_server(&mut self, kind: Kind, settings: &Settings) -> Result<Server, lab::LabError> {
+        self.try_server_of(kind, None, settings)
+    }
+
+    /// With the programs in that folder.
+    pub fn server_of(&mut self, kind: Kind, programs: Option<&Path>, settings: &Settings) -> Server {
+        self.try_server_of(kind, programs, settings).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn try_server_of(
+        &mut self,
+        kind: Kind,
+        programs: Option<&Path>,
+        settings: &Settings,
+    ) -> Result<Server, lab::LabError> {
         let journal = self.journal.as_mut().expect("open");
         let mut server = Server::create(
             kind,
-            None,
+            programs,
             (self.workspace.path(), &Placement::default()),
             settings,
             journal,

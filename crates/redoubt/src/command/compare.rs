@@ -2,10 +2,10 @@
 
 use super::mix::given;
 use super::{command_line, directory, measured, print};
-use crate::cli::{Compare, MixOptions};
-use anyhow::{Context, Result, anyhow};
+use crate::cli::{Compare, CompareOn, MixOptions};
+use anyhow::{Context, Result, anyhow, bail};
 use lab::compare::experiment::Experiment;
-use lab::compare::{Mix, Options, preview};
+use lab::compare::{Mix, Options, TargetKind, preview};
 use lab::factor::{Limit, Storage};
 use lab::server::find::Named;
 use std::fmt::Display;
@@ -40,7 +40,7 @@ fn asked(options: &Compare) -> Result<Options> {
     Ok(Options {
         case: options.case.or(written.case).unwrap_or_default(),
         directory: directory("compare", &directory_typed)?,
-        target: file.or(options.target, "target")?.unwrap_or_default(),
+        target: file.or(own(options)?, "target")?.unwrap_or_default(),
         programs: Named {
             postgres: file.or(options.pg_bin.clone(), "pg_bin")?,
             mariadb: file.or(options.mariadb_bin.clone(), "mariadb_bin")?,
@@ -67,6 +67,19 @@ fn asked(options: &Compare) -> Result<Options> {
         command: command_line(),
         record_path: options.run.record.clone(),
     })
+}
+
+/// The target that was typed.
+fn own(options: &Compare) -> Result<Option<TargetKind>> {
+    match options.target {
+        None => Ok(None),
+        Some(CompareOn::Own(kind)) => Ok(Some(kind)),
+        Some(CompareOn::Url) => bail!(
+            "compare starts a server anew under each configuration, and a server that is there is not ours to restart. Compare on a private one: \
+             --target postgres or mariadb; or measure before and after you changed it, and put the two side by side: redoubt run commit \
+             --target URL --allow-writes, twice, then redoubt report RUN RUN"
+        ),
+    }
 }
 
 /// The user's mix: what was typed, then what the file says.

@@ -1,7 +1,7 @@
 //! `redoubt run`
 
 use super::{command_line, directory, measured};
-use crate::cli::{Run, RunTarget, Thinking};
+use crate::cli::{Run, RunOn, RunTarget, Thinking};
 use anyhow::{Context, Result, anyhow, bail};
 use io::{Api, IoMode};
 use lab::compare::configuration::Configuration;
@@ -9,18 +9,38 @@ use lab::database::order_entry::Think;
 use lab::factor::{Factor, FileClass, Setup};
 use lab::run::Target;
 use lab::server::Kind;
+use lab::server::url::{Address, without_password};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use units::Seed;
 
 /// What the case runs on, and the mode that it is usually run in.
-fn target(options: &Run) -> (Target, IoMode) {
+fn target(options: &Run, own: RunTarget) -> (Target, IoMode) {
     let server = |kind, programs: &Option<PathBuf>| Target::Server { kind, programs: programs.clone() };
-    match options.target {
+    match own {
         RunTarget::Engine => (Target::Engine, IoMode::Setall),
         RunTarget::Postgres => (server(Kind::Postgres, &options.pg_bin), IoMode::None),
         RunTarget::Mariadb => (server(Kind::Mariadb, &options.mariadb_bin), IoMode::Setall),
     }
+}
+
+/// The server that a URL names; how it does I/O is not ours to choose.
+fn existing(options: &Run, url: &str) -> Result<(Target, Configuration)> {
+    let address = Box::new(Address::parse(url)?);
+    if options.io.is_some() || options.api.is_some() {
+        bail!(
+            "--io and --api are chosen when a server is started, and {address} was; leave them out, or use a private server: --target {}",
+            address.kind.name()
+        );
+    }
+    if without_password(url) != url {
+        anstream::eprintln!(
+            "The password in the URL can be read in this machine's list of processes while this runs; PGPASSWORD, ~/.pgpass, MYSQL_PWD and \
+             ~/.my.cnf keep it out of there."
+        );
+    }
+    let configuration = Configuration { mode: IoMode::None, api: Api::Threads };
+    Ok((Target::Existing { address, allow_writes: options.allow_writes }, configuration))
 }
 
 /// The API that a mode uses: the one that was typed, or the first that works here.
@@ -36,6 +56,8 @@ pub(super) fn api(target: RunTarget, mode: IoMode, typed: Option<Api>) -> Result
             bail!("mode {mode} is asynchronous; type --api io_uring or --api libaio")
         }
         (true, Some(api)) => api.available().map(|()| api).with_context(|| format!("--api {api}")),
+        // As it comes from 18 on; not every package of it was built with io_uring.
+        (true, None) if target == RunTarget::Postgres => Ok(Api::Threads),
         (true, None) => {
             [Api::IoUring, Api::Libaio].into_iter().find(|api| api.available().is_ok()).with_context(|| {
                 format!("mode {mode} needs io_uring or libaio, and neither works here; type --io directio")
@@ -67,15 +89,24 @@ fn flash(options: &Run) -> Result<Setup> {
 }
 
 pub fn run(options: Run) -> Result<ExitCode> {
-    let (target, usual) = target(&options);
-    let mode = options.io.unwrap_or(usual);
+    let (target, configuration) = match &options.target {
+        RunOn::Url(url) => existing(&options, url)?,
+        RunOn::Own(own) => {
+            if options.allow_writes {
+                bail!("--allow-writes is for a server that is there: --target postgres://user@host/database");
+            }
+            let (target, usual) = target(&options, *own);
+            let mode = options.io.unwrap_or(usual);
+            (target, Configuration { mode, api: api(*own, mode, options.api)? })
+        }
+    };
     let asked = lab::run::Options {
         case: options.case,
         target,
         directory: directory("run", &options.dir)?,
         seconds: options.minutes * 60.0,
         sessions: options.sessions,
-        configuration: Configuration { mode, api: api(options.target, mode, options.api)? },
+        configuration,
         scale: options.scale,
         cache: options.cache,
         block: options.block,

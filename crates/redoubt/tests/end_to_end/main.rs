@@ -6,6 +6,7 @@
 
 mod advise;
 mod collapse;
+mod existing;
 mod factors;
 mod flash;
 mod fuse;

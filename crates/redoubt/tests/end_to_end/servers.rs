@@ -65,6 +65,39 @@ fn every_case_runs_on_mariadb() {
     every_case_on("mariadb", "MariaDB");
 }
 
+/// Samples of users' sessions in `log file sync`, and all of them.
+fn committing(stage: &Stage) -> (usize, usize) {
+    let reader = stage.reader();
+    let visit = reader.visits().expect("visits")[0].0;
+    let rows = reader.of_visit::<record::AshRow>(visit).expect("samples");
+    let users: Vec<_> = rows.iter().filter(|row| row.foreground).collect();
+    (users.iter().filter(|row| row.event.as_deref() == Some("log file sync")).count(), users.len())
+}
+
+/// Commits that wait for nothing show no `log file sync`; those that wait show little else, and the client's clock is held against it.
+#[test]
+fn a_commit_that_does_not_wait_shows_no_log_file_sync() {
+    let _turn = measuring();
+    for (target, durable) in
+        [("postgres", "synchronous_commit=off"), ("mariadb", "innodb_flush_log_at_trx_commit=0")]
+    {
+        let [waiting, not] = [None, Some(durable)].map(|set| {
+            let stage = passable();
+            let mut arguments =
+                vec!["run", "commit", "--target", target, "--minutes", "0.1", "--sessions", "8"];
+            arguments.extend(set.map(|set| ["--set", set]).into_iter().flatten());
+            stage.run(&arguments).ok();
+            let checks = stage.reader().checks().expect("checks");
+            let check = checks.iter().find(|check| check.check_id == "J6").expect("J6");
+            assert!(check.value.is_some() || check.status == "pass", "{}", check.evidence);
+            committing(&stage)
+        });
+        let share = |(committing, all): (usize, usize)| committing as f64 / all.max(1) as f64;
+        assert!(share(waiting) > 0.3, "{target}: {waiting:?}");
+        assert!(share(not) < 0.05, "{target}, {durable}: {not:?}");
+    }
+}
+
 #[test]
 fn what_a_server_cannot_do_is_said_before_anything_is_made() {
     let stage = passable();

@@ -7,7 +7,8 @@ pub mod random_read;
 pub mod scan;
 
 use super::mariadb::DATABASE;
-use super::{Connection, Kind, Server, ServerError, proof};
+use super::site::Site;
+use super::{Connection, Kind, Server, ServerError};
 use crate::LabError;
 use crate::database::drive::{self, Performance, Player, Terms};
 use crate::database::interval::Moment;
@@ -17,7 +18,7 @@ use crate::database::interval::Moment;
 /// # Errors
 /// The first error of a session; files that are not open as the mode means; [`LabError::Cancelled`].
 fn play(
-    server: &Server,
+    server: &dyn Site,
     players: Vec<Box<dyn Player + '_>>,
     classes: usize,
     terms: Terms<'_>,
@@ -29,7 +30,7 @@ fn play(
         edges += 1;
         let moment = Moment::of_server(server.kind(), &mut *session, terms.watch);
         if edges == 2 {
-            flags = Some(proof::open_flags(server));
+            flags = Some(server.open_flags());
         }
         moment
     })?;
@@ -38,11 +39,8 @@ fn play(
 }
 
 /// Bytes of a block.
-pub fn page_bytes(server: &Server) -> u64 {
-    match server.kind() {
-        Kind::Postgres => 8 << 10,
-        Kind::Mariadb => server.settings().block.map_or(16 << 10, |block| block.0),
-    }
+pub fn page_bytes(server: &dyn Site) -> u64 {
+    server.block().0
 }
 
 /// Bytes of a table on disk, without its indexes where the product keeps them apart.

@@ -9,7 +9,8 @@ use crate::database::drive::{Performance, Played, Player, Terms};
 use crate::database::inconsistent;
 use crate::database::order_entry::{CLASSES, Scale, Think, draw};
 use crate::server::connection::StatementId;
-use crate::server::{Connection, Kind, Parameter, Server, ServerError};
+use crate::server::site::Site;
+use crate::server::{Connection, Kind, Parameter, ServerError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Nanos, Rng};
 
@@ -60,7 +61,7 @@ const CONDITIONS: [(&str, &str); 5] = [
 ///
 /// # Errors
 /// What the server says; [`LabError::Cancelled`].
-pub fn prepare(server: &Server, scale: Scale, cancel: &AtomicBool) -> Result<(), LabError> {
+pub fn prepare(server: &dyn Site, scale: Scale, cancel: &AtomicBool) -> Result<(), LabError> {
     let mut session = server.connect("prepare")?;
     let script = script(server.kind(), scale);
     let statements: Vec<&str> = match server.kind() {
@@ -141,7 +142,7 @@ fn calls(kind: Kind, session: &mut dyn Connection) -> Result<[StatementId; 5], S
 /// # Errors
 /// What the server says; data that is not consistent.
 pub fn run(
-    server: &Server,
+    server: &dyn Site,
     scale: Scale,
     count: u32,
     think: Think,

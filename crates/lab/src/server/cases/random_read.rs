@@ -8,7 +8,8 @@ use crate::database::drive::{Performance, Played, Player, Terms};
 use crate::database::inconsistent;
 use crate::database::random_read::{CLASSES, Shape};
 use crate::server::connection::StatementId;
-use crate::server::{Connection, Kind, Parameter, Server};
+use crate::server::site::Site;
+use crate::server::{Connection, Kind, Parameter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use units::Rng;
@@ -20,7 +21,7 @@ const LETTERS: u64 = 33;
 ///
 /// # Errors
 /// What the server says.
-pub fn prepare(server: &Server, bytes: u64) -> Result<u64, LabError> {
+pub fn prepare(server: &dyn Site, bytes: u64) -> Result<u64, LabError> {
     let kind = server.kind();
     let page = page_bytes(server);
     let rows = (bytes / page).max(1);
@@ -137,7 +138,7 @@ pub fn touch(kind: Kind, session: &mut dyn Connection, count: u64) -> Result<(),
 ///
 /// # Errors
 /// What the server says; rows that are not what they should be.
-pub fn run(server: &Server, rows: u64, shape: &Shape, terms: Terms<'_>) -> Result<Performance, LabError> {
+pub fn run(server: &dyn Site, rows: u64, shape: &Shape, terms: Terms<'_>) -> Result<Performance, LabError> {
     let (kind, page) = (server.kind(), page_bytes(server));
     let order = Order::of(shape.span.end, rows, &mut Rng::new(terms.seed));
     let mut players: Vec<Box<dyn Player>> = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! The log file is not instrumented: who leads a commit shows the state `Commit` and no wait; who follows shows no wait and, to
 //! `performance_schema`, no state at all, while the process list still names the one before. Both are taken for `log file sync`,
-//! inferred; a statement that sends data or only reads is not, as it loses its state as well. A wait on a table's handler only says that a statement is at a table: what it
+//! inferred, unless commits wait for nothing there (`innodb_flush_log_at_trx_commit` 0 or 2); a statement that sends data or only reads is not, as it loses its state as well. A wait on a table's handler only says that a statement is at a table: what it
 //! does there is the wait inside it, or the processor. Waits that are over (`END_EVENT_ID`) are not counted.
 
 use crate::server::sampler::{Seen, statement};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use waits::{Event, Grade, SessionKind};
 
 const QUERY: &str = "select t.thread_id, t.processlist_id, t.name, p.command, t.processlist_state, p.state, \
-     left(p.info, 80), w.event_id, w.event_name from performance_schema.threads t \
+     left(p.info, 80), w.event_id, w.event_name, @@global.innodb_flush_log_at_trx_commit from performance_schema.threads t \
      left join information_schema.processlist p on p.id = t.processlist_id \
      left join performance_schema.events_waits_current w on w.thread_id = t.thread_id and w.end_event_id is null \
      where t.processlist_id is null or t.processlist_id <> connection_id()";
@@ -40,6 +40,8 @@ struct Thread {
     /// As the process list has it.
     listed: Option<String>,
     sql: Option<String>,
+    /// Commits wait until their redo is on disk (`innodb_flush_log_at_trx_commit`).
+    synced: bool,
     /// The innermost wait that goes on: the one with the highest number.
     wait: Option<(u64, String)>,
 }
@@ -47,13 +49,17 @@ struct Thread {
 fn sessions(rows: Vec<Vec<Option<String>>>, locked: &BTreeSet<u32>) -> Vec<Seen> {
     let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
     for row in rows {
-        let Ok([number, id, name, command, state, listed, sql, event, wait]) = <[_; 9]>::try_from(row) else {
+        let Ok([number, id, name, command, state, listed, sql, event, wait, flush]) =
+            <[_; 10]>::try_from(row)
+        else {
             continue;
         };
         let Some(number) = number.and_then(|n| n.parse().ok()) else { continue };
         let id = id.and_then(|id| id.parse().ok());
         let state = state.filter(|state| !state.is_empty());
-        let new = Thread { id, name: name.unwrap_or_default(), command, state, listed, sql, wait: None };
+        let synced = !matches!(flush.as_deref(), Some("0" | "2"));
+        let name = name.unwrap_or_default();
+        let new = Thread { id, name, command, state, listed, sql, synced, wait: None };
         let thread = threads.entry(number).or_insert(new);
         let wait = event.and_then(|n| n.parse().ok()).zip(wait);
         if wait.as_ref().map(|(n, _)| *n) > thread.wait.as_ref().map(|(n, _)| *n) {
@@ -108,7 +114,7 @@ impl Thread {
         let reads =
             self.sql.as_deref().is_some_and(|sql| sql.trim_start().to_lowercase().starts_with("select"));
         let follows = self.state.is_none() && !is(&self.listed, "sending data") && !reads;
-        !waits && (is(&self.state, "commit") || is(&self.listed, "commit") || follows)
+        self.synced && !waits && (is(&self.state, "commit") || is(&self.listed, "commit") || follows)
     }
 
     /// A thread of the server that shows no wait may work or may sleep where nothing is instrumented: it is not counted.
@@ -127,9 +133,11 @@ mod tests {
 
     #[test]
     fn rows_become_sessions() {
-        let row = |fields: [&str; 9]| -> Vec<Option<String>> {
-            fields.map(|f| (!f.is_empty()).then(|| f.to_owned())).into()
+        let told = |fields: [&str; 9], flush: &str| -> Vec<Option<String>> {
+            let fields = fields.map(|f| (!f.is_empty()).then(|| f.to_owned()));
+            fields.into_iter().chain([Some(flush.to_owned())]).collect()
         };
+        let row = |fields: [&str; 9]| told(fields, "1");
         let client = "thread/sql/one_connection";
         let file = "wait/io/file/innodb/innodb_data_file";
         let rows = vec![
@@ -180,6 +188,8 @@ mod tests {
                 (12, None),
             ]
         );
+        let unsynced = ["30", "5", client, "Execute", "Commit", "Commit", "insert into c values (?)", "", ""];
+        assert_eq!(sessions(vec![told(unsynced, "2")], &BTreeSet::new())[0].wait, None, "no commit waits");
         assert_eq!(seen[4].wait, None, "at a table, and nothing inside: on a processor");
         assert_eq!(seen[0].program, "page_cleaner_thread");
     }

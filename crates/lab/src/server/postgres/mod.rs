@@ -81,6 +81,27 @@ pub(super) fn arguments(
     Ok(arguments)
 }
 
+/// Whether `settings` ask for io_uring of a `program` that was built without: nobody but it says so, and only when it is started.
+///
+/// # Errors
+/// [`ServerError::Unable`].
+pub(super) fn built_for(program: &Path, version: &str, settings: &Settings) -> Result<(), ServerError> {
+    let wanted =
+        settings.mode.asynchronous() && settings.api == Api::IoUring && major(version) >= ASYNC_SINCE;
+    // The name of a level is a text of its own; messages only contain it.
+    let level = b"\0io_uring\0";
+    let has = || std::fs::read(program).is_ok_and(|bytes| bytes.windows(level.len()).any(|w| w == level));
+    if !wanted || has() {
+        return Ok(());
+    }
+    Err(ServerError::Unable {
+        kind: Kind::Postgres,
+        version: version.to_owned(),
+        why: format!("{} was built without io_uring", program.display()),
+        instead: "--api threads (its worker processes)",
+    })
+}
+
 /// The I/O modes in PostgreSQL's words.
 fn io_parameters(version: &str, settings: &Settings) -> Result<Vec<(String, String)>, ServerError> {
     let unable = |why: &str, instead| ServerError::Unable {
