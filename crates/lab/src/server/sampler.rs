@@ -146,8 +146,8 @@ impl Sampler {
     pub fn seen(&self, between: &Range<Nanos>) -> SeenTime {
         let shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         let within = |t_ns: u64| between.contains(&Nanos(t_ns));
-        let mut seen = SeenTime::default();
-        seen.ticks = shelf.ticks.iter().filter(|tick| within(tick.t_ns)).count();
+        let ticks = shelf.ticks.iter().filter(|tick| within(tick.t_ns)).count();
+        let mut seen = SeenTime { ticks, ..SeenTime::default() };
         for row in shelf.rows.iter().filter(|row| row.foreground && within(row.t_ns)) {
             seen.active += Nanos(row.weight_ns);
             if row.event.as_deref() == Some(Event::LogFileSync.name()) {

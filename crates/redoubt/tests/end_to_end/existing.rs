@@ -45,9 +45,11 @@ impl Somebodys {
         server.start(&GO_ON).unwrap_or_else(|error| panic!("{error}"));
         let mut session = server.connect("owner").expect("a session");
         if kind == Kind::Mariadb {
-            session.execute(&format!("create user scott identified by '{PASSWORD}'")).expect("a user");
-            session.execute("grant all on `redoubt\\_%`.* to scott").expect("rights");
-            session.execute("grant process on *.* to scott").expect("rights");
+            session
+                .execute(&format!("create user scott@localhost identified by '{PASSWORD}'"))
+                .expect("a user");
+            session.execute("grant all on `redoubt\\_%`.* to scott@localhost").expect("rights");
+            session.execute("grant process on *.* to scott@localhost").expect("rights");
         }
         drop(session);
         Self { server, journal, _workspace: workspace, _folder: folder }
@@ -160,7 +162,7 @@ fn what_a_server_of_somebody_elses_refuses_is_told_in_words() {
     owner.execute("set global read_only = 1").expect("read only");
     run(&url, &[]).refused(&["takes no writes"]);
     owner.execute("set global read_only = 0").expect("writes");
-    owner.execute("revoke all on `redoubt\\_%`.* from scott").expect("no rights");
+    owner.execute("revoke all on `redoubt\\_%`.* from scott@localhost").expect("no rights");
     run(&url, &[]).refused(&["may not make a schema", "GRANT ALL"]);
     assert_eq!(stage.records().len(), 1, "only the last one had begun");
     stage.assert_untouched();

@@ -1,15 +1,15 @@
-//! What is PostgreSQL's own: how it is made, what the factors are called there, and its driver.
+//! What is PostgreSQL's own: how it is made, what the factors are called there, and its sessions (`wire`).
 
 pub(super) mod sessions;
+mod wire;
 
-use super::connection::{Connection, Parameter, StatementId};
+use super::connection::Connection;
 use super::files::Layout;
-use super::url::{Address, CONNECT_MAX, Host};
+use super::url::{Address, CONNECT_MAX, Host, Password};
 use super::{Kind, ServerError, Settings, major};
 use io::{Api, IoMode};
-use postgres::types::ToSql;
-use postgres::{Client, Config, NoTls, SimpleQueryMessage, Statement};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use wire::{Login, Refusal};
 
 /// Its superuser, and the database that everything is in.
 const USER: &str = "postgres";
@@ -147,108 +147,42 @@ fn io_parameters(version: &str, settings: &Settings) -> Result<Vec<(String, Stri
 
 /// A session over the socket in `folder`.
 pub(super) fn connect(folder: &Path, application: &str) -> Result<Box<dyn Connection>, ServerError> {
-    let mut config = Config::new();
-    config.host_path(folder).port(5432).user(USER).dbname(USER).application_name(application);
-    let client = config.connect(NoTls).map_err(|e| said(&e))?;
-    Ok(Box::new(Session { client, statements: Vec::new() }))
+    let login = Login { user: USER, password: None, database: USER, application };
+    match wire::over_socket(&socket(folder, 5432), &login) {
+        Ok(session) => Ok(Box::new(session)),
+        Err(Refusal::Said(error)) => Err(error),
+        Err(Refusal::Io(error)) => Err(ServerError::said(Kind::Postgres, "08006", &error.to_string())),
+        Err(Refusal::NoPassword) => Err(no_password()),
+    }
 }
 
 /// A session with a server that was there before.
 pub(super) fn connect_to(address: &Address, application: &str) -> Result<Box<dyn Connection>, ServerError> {
-    let mut config = Config::new();
-    match &address.host {
-        Host::Name(name) => config.host(name),
-        Host::Socket(folder) => config.host_path(folder),
+    let login = Login {
+        user: &address.user,
+        password: address.password.as_ref().map(Password::reveal),
+        database: address.database.as_deref().unwrap_or(&address.user),
+        application,
     };
-    config.port(address.port).user(&address.user).application_name(application);
-    config.connect_timeout(CONNECT_MAX.duration());
-    config.dbname(address.database.as_deref().unwrap_or(&address.user));
-    if let Some(password) = &address.password {
-        config.password(password.reveal());
-    }
-    let client = config.connect(NoTls).map_err(|error| refusal(address, &error))?;
-    Ok(Box::new(Session { client, statements: Vec::new() }))
-}
-
-/// Why there is no session.
-fn refusal(address: &Address, error: &postgres::Error) -> ServerError {
-    let cause = std::error::Error::source(error);
-    let told = cause.map_or_else(|| error.to_string(), ToString::to_string);
-    if error.as_db_error().is_some() {
-        return address.refused(said(error));
-    }
-    // The server asked for a password, and there is none.
-    if told.contains("password") {
-        return address.refused(ServerError::said(
-            Kind::Postgres,
-            "28P01",
-            "it asks for a password, and none was found",
-        ));
-    }
-    address.unreachable(&told, cause.and_then(|cause| cause.downcast_ref()))
-}
-
-struct Session {
-    client: Client,
-    statements: Vec<Statement>,
-}
-
-/// What the server or the driver says.
-fn said(error: &postgres::Error) -> ServerError {
-    match error.as_db_error() {
-        Some(db) => {
-            let detail = db.detail().map_or_else(String::new, |detail| format!(" ({detail})"));
-            ServerError::said(Kind::Postgres, db.code().code(), &format!("{}{detail}", db.message()))
-        }
-        // A connection that cannot be made or was lost has no code of the server's.
-        None => {
-            let cause = std::error::Error::source(error).map_or_else(String::new, |e| format!(": {e}"));
-            ServerError::said(Kind::Postgres, "08006", &format!("{error}{cause}"))
-        }
+    let session = match &address.host {
+        Host::Name(name) => wire::over_network(name, address.port, CONNECT_MAX, &login),
+        Host::Socket(folder) => wire::over_socket(&socket(folder, address.port), &login),
+    };
+    match session {
+        Ok(session) => Ok(Box::new(session)),
+        Err(Refusal::Said(error)) => Err(address.refused(error)),
+        Err(Refusal::Io(error)) => Err(address.unreachable(&error.to_string(), Some(&error))),
+        Err(Refusal::NoPassword) => Err(address.refused(no_password())),
     }
 }
 
-impl Connection for Session {
-    fn execute(&mut self, sql: &str) -> Result<(), ServerError> {
-        self.client.batch_execute(sql).map_err(|e| said(&e))
-    }
+/// PostgreSQL's socket in a folder of sockets.
+fn socket(folder: &Path, port: u16) -> PathBuf {
+    folder.join(format!(".s.PGSQL.{port}"))
+}
 
-    fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, ServerError> {
-        let messages = self.client.simple_query(sql).map_err(|e| said(&e))?;
-        let rows = messages.iter().filter_map(|message| match message {
-            SimpleQueryMessage::Row(row) => {
-                Some((0..row.len()).map(|at| row.get(at).map(str::to_owned)).collect())
-            }
-            _ => None,
-        });
-        Ok(rows.collect())
-    }
-
-    fn prepare(&mut self, sql: &str) -> Result<StatementId, ServerError> {
-        self.statements.push(self.client.prepare(sql).map_err(|e| said(&e))?);
-        Ok(StatementId(self.statements.len() - 1))
-    }
-
-    fn call(
-        &mut self,
-        statement: StatementId,
-        parameters: &[Parameter<'_>],
-    ) -> Result<Option<i64>, ServerError> {
-        let parameters: Vec<&(dyn ToSql + Sync)> = parameters
-            .iter()
-            .map(|parameter| match parameter {
-                Parameter::Integer(n) => n as &(dyn ToSql + Sync),
-                Parameter::Text(text) => text as &(dyn ToSql + Sync),
-            })
-            .collect();
-        let statement = &self.statements[statement.0];
-        if statement.columns().is_empty() {
-            self.client.execute(statement, &parameters).map_err(|e| said(&e))?;
-            return Ok(None);
-        }
-        let rows = self.client.query(statement, &parameters).map_err(|e| said(&e))?;
-        Ok(rows.first().and_then(|row| row.try_get::<_, i64>(0).ok()))
-    }
+fn no_password() -> ServerError {
+    ServerError::said(Kind::Postgres, "28P01", "it asks for a password, and none was found")
 }
 
 #[cfg(test)]
