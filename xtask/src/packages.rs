@@ -29,6 +29,7 @@ pub const TEST: &[Need] = &[
     ("ipcrm", "util-linux"),
     ("/usr/lib/postgresql/15/bin/postgres", "postgresql-15"),
     ("mariadbd", "mariadb-server"),
+    ("tmux", "tmux"),
 ];
 
 /// What the benchmarks call.

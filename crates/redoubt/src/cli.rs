@@ -30,6 +30,8 @@ pub enum Command {
     Advise(Advise),
     /// What does a database ask of the kernel? Calls, sizes, batches, latencies by role and file: direct? truly asynchronous?
     Trace(Trace),
+    /// Top activity of a database over time, live: what its sessions wait for, statement by statement, and the devices beneath.
+    Watch(Watch),
     /// Show finished runs again: terminal, HTML, JSON, CSV; two or more side by side.
     Report(Report),
     /// Ask a database of ours, or a finished run, in SQL: tables, v$ views, ALTER SYSTEM.
@@ -143,6 +145,30 @@ impl std::str::FromStr for CompareOn {
     fn from_str(text: &str) -> Result<Self, String> {
         if text.contains("://") { Ok(Self::Url) } else { text.parse().map(Self::Own) }
     }
+}
+
+/// Options of `watch`.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    redoubt watch postgres://dba@localhost:5432/sales\n  \
+    redoubt watch postgres:///sales?host=/var/run/postgresql     over the socket\n  \
+    redoubt watch mysql://dba@db1:3306/\n  \
+    redoubt watch last                                          the newest run, also while it goes on\n\n\
+    A password comes from the URL, or better from PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf: others can read a command line.\n\
+    One connection, which may change nothing, asks once in --every what each session does. Keys: ? explains them, q quits.")]
+pub struct Watch {
+    /// What: postgres://user@host:port/database, mysql://user@host:port/, the name or path of a run's record, or a directory of records.
+    #[arg(value_name = "URL|RUN|DIR")]
+    pub what: String,
+    /// Time between two looks, seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    pub every: f64,
+    /// Show it in a browser on this machine instead: prints the address.
+    #[arg(long)]
+    pub web: bool,
+    /// CPUs of the server's machine, for the line in the chart [default: known where it is this machine].
+    #[arg(long, value_name = "NUMBER")]
+    pub cpus: Option<u32>,
 }
 
 /// Options of `run`.

@@ -7,6 +7,7 @@ mod cli;
 mod command;
 mod progress;
 mod stop;
+mod watch;
 
 use clap::Parser;
 use std::process::ExitCode;

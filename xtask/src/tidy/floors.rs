@@ -15,6 +15,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("sql", 4),
     ("lab", 5),
     ("report", 5),
+    ("watch", 5),
     ("redoubt", 6),
 ];
 
@@ -28,6 +29,8 @@ const EXCLUSIVE: &[(&str, &[&str])] = &[
     ("io-uring", &["io"]),
     ("postgres", &["lab"]),
     ("mysql", &["lab"]),
+    ("ratatui-core", &["watch", "redoubt"]),
+    ("crossterm", &["redoubt"]),
 ];
 
 pub fn check(files: &[File]) -> Vec<Finding> {

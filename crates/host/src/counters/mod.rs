@@ -196,6 +196,11 @@ pub fn snapshot(watch: &Watch) -> Snapshot {
     }
 }
 
+/// All block devices as one watches them together: whole ones, by kernel name.
+pub fn all_disks() -> Watch {
+    Watch { disks: files::names("/sys/block"), flushes: Vec::new() }
+}
+
 /// Load averages over 1, 5 and 15 minutes.
 pub fn load_average() -> Option<[f64; 3]> {
     files::text("/proc/loadavg").and_then(|text| parse::load(&text))

@@ -23,6 +23,7 @@ pub mod sampler;
 pub mod site;
 pub mod url;
 pub(crate) mod visitor;
+pub mod watcher;
 
 pub use connection::{Connection, Parameter};
 pub use error::ServerError;

@@ -37,6 +37,10 @@ pub struct Seen {
     pub event: Option<(Event, Grade)>,
     /// The beginning of its statement.
     pub statement: Option<String>,
+    /// The statement without its values ([`shape`]).
+    pub shape: Option<String>,
+    /// The file that it waits for, where the server tells.
+    pub file: Option<String>,
     /// Who blocks it.
     pub blocker: Option<u32>,
 }
@@ -58,6 +62,74 @@ pub(super) fn statement(sql: &str) -> Option<String> {
     let head = sql.split(['(', '\n']).next().unwrap_or_default();
     let words: Vec<&str> = head.split_whitespace().take(2).collect();
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Longest [`shape`], characters.
+const SHAPE_MAX: usize = 200;
+
+/// A statement without its values, comments and line ends: the same for all that differ in values alone.
+pub(super) fn shape(sql: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = sql.trim();
+    while let Some(c) = rest.chars().next() {
+        let in_word = out.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$');
+        let before = out.trim_end().chars().next_back().unwrap_or(' ');
+        let signed = rest.chars().nth(1).is_some_and(|c| c.is_ascii_digit()) && "(,=<>+-*/".contains(before);
+        let (taken, text) = if "+-".contains(c) && signed {
+            (1, "")
+        } else if c == '\'' {
+            (quoted(rest), "?")
+        } else if rest.starts_with("--") || rest.starts_with("/*") {
+            let end = if rest.starts_with("--") { "\n" } else { "*/" };
+            (rest.find(end).map_or(rest.len(), |at| at + end.len()), " ")
+        } else if c.is_ascii_digit() && !in_word {
+            let number = |c: char| !(c.is_ascii_alphanumeric() || c == '.');
+            (rest.find(number).unwrap_or(rest.len()), "?")
+        } else if c.is_whitespace() {
+            (c.len_utf8(), " ")
+        } else {
+            (c.len_utf8(), &rest[..c.len_utf8()])
+        };
+        if !(text == " " && out.ends_with(' ')) {
+            out.push_str(text);
+        }
+        // A list of values, however long, is one.
+        if text == "?" {
+            let list = ["?, ?", "?,?", "?, …, ?", "?,…, ?"].iter().find(|list| out.ends_with(**list));
+            if let Some(list) = list {
+                out.truncate(out.len() - list.len());
+                out.push_str("?, …");
+            } else if out.ends_with("…, ?") || out.ends_with("…,?") {
+                out.truncate(out.rfind('…').unwrap_or(0));
+                out.push('…');
+            }
+        }
+        if out.len() > 4 * SHAPE_MAX {
+            break;
+        }
+        rest = &rest[taken..];
+    }
+    let out = out.trim_end_matches([' ', ';']).trim_start();
+    let end = out.char_indices().nth(SHAPE_MAX).map_or(out.len(), |(at, _)| at);
+    (!out.is_empty()).then(|| out[..end].to_owned())
+}
+
+/// Length of a text in quotes, with them; `''` and `\\'` belong to it.
+fn quoted(text: &str) -> usize {
+    let mut characters = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = characters.next() {
+        match c {
+            '\\' => {
+                characters.next();
+            }
+            '\'' if characters.peek().is_some_and(|(_, next)| *next == '\'') => {
+                characters.next();
+            }
+            '\'' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 /// Looks at a server while it works.
@@ -260,8 +332,28 @@ mod tests {
             wait: wait.map(str::to_owned),
             event: wait.and_then(|wait| Event::from_postgres(kind, wait)),
             statement: None,
+            shape: None,
+            file: None,
             blocker: None,
         }
+    }
+
+    #[test]
+    fn shapes_have_no_values() {
+        for (sql, expected) in [
+            ("select * from t1 where a = 17 and b = 'it''s'", "select * from t1 where a = ? and b = ?"),
+            ("insert into t values (1, 2, 3, 4),(5,6)", "insert into t values (?, …),(?, …)"),
+            (
+                "/* app */ update t  set x = x + -3.5e7 -- why\n where id = $1;",
+                "update t set x = x + ? where id = $1",
+            ),
+            ("select 'unended", "select ?"),
+            ("select 'a\\'b', 0x1f", "select ?, …"),
+        ] {
+            assert_eq!(shape(sql).as_deref(), Some(expected), "{sql}");
+        }
+        assert_eq!(shape("  "), None);
+        assert_eq!(shape(&"x".repeat(5000)).map(|text| text.len()), Some(SHAPE_MAX));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod report;
 mod run;
 mod sql;
 mod trace;
+mod watch;
 
 use crate::cli::{Cli, Command, RunOptions};
 use crate::progress::Screen;
@@ -39,6 +40,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Calibrate(options)) => calibrate::run(options),
         Some(Command::Advise(options)) => advise::run(options),
         Some(Command::Trace(options)) => trace::run(options),
+        Some(Command::Watch(options)) => watch::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Report(options)) => report::run(&options),
         Some(Command::Sql(options)) => sql::run(&options),

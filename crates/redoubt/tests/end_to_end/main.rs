@@ -21,3 +21,4 @@ mod stage;
 mod stop;
 mod trace;
 mod verify;
+mod watch;

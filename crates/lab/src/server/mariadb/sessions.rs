@@ -5,16 +5,20 @@
 //! inferred, unless commits wait for nothing there (`innodb_flush_log_at_trx_commit` 0 or 2); a statement that sends data or only reads is not, as it loses its state as well. A wait on a table's handler only says that a statement is at a table: what it
 //! does there is the wait inside it, or the processor. Waits that are over (`END_EVENT_ID`) are not counted.
 
-use crate::server::sampler::{Seen, statement};
+use crate::server::sampler::{Seen, shape, statement};
 use crate::server::{Connection, ServerError};
 use std::collections::{BTreeMap, BTreeSet};
 use waits::{Event, Grade, SessionKind};
 
 const QUERY: &str = "select t.thread_id, t.processlist_id, t.name, p.command, t.processlist_state, p.state, \
-     left(p.info, 80), w.event_id, w.event_name, @@global.innodb_flush_log_at_trx_commit from performance_schema.threads t \
+     left(p.info, 1000), w.event_id, w.event_name, w.object_name, @@global.innodb_flush_log_at_trx_commit \
+     from performance_schema.threads t \
      left join information_schema.processlist p on p.id = t.processlist_id \
      left join performance_schema.events_waits_current w on w.thread_id = t.thread_id and w.end_event_id is null \
      where t.processlist_id is null or t.processlist_id <> connection_id()";
+/// What is left without `performance_schema`, which MariaDB switches off by itself.
+const LISTED: &str = "select id, id, 'thread/sql/one_connection', command, state, state, left(info, 1000), null, null, null, \
+     @@global.innodb_flush_log_at_trx_commit from information_schema.processlist where id <> connection_id()";
 /// Row locks are not instrumented either; InnoDB's own table names who waits.
 const LOCKED: &str =
     "select trx_mysql_thread_id from information_schema.innodb_trx where trx_state = 'LOCK WAIT'";
@@ -22,7 +26,16 @@ const LOCKED: &str =
 const CONTAINER: &str = "wait/io/table/sql/handler";
 
 pub(in crate::server) fn look(connection: &mut dyn Connection) -> Result<Vec<Seen>, ServerError> {
-    let rows = connection.rows(QUERY)?;
+    looked(connection, QUERY)
+}
+
+/// By the process list alone: commits and row locks can still be told, other waits not.
+pub(in crate::server) fn look_listed(connection: &mut dyn Connection) -> Result<Vec<Seen>, ServerError> {
+    looked(connection, LISTED)
+}
+
+fn looked(connection: &mut dyn Connection, query: &str) -> Result<Vec<Seen>, ServerError> {
+    let rows = connection.rows(query)?;
     let locked: BTreeSet<u32> = connection
         .rows(LOCKED)?
         .into_iter()
@@ -44,25 +57,25 @@ struct Thread {
     synced: bool,
     /// The innermost wait that goes on: the one with the highest number.
     wait: Option<(u64, String)>,
+    /// The file of that wait.
+    file: Option<String>,
 }
 
 fn sessions(rows: Vec<Vec<Option<String>>>, locked: &BTreeSet<u32>) -> Vec<Seen> {
     let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
     for row in rows {
-        let Ok([number, id, name, command, state, listed, sql, event, wait, flush]) =
-            <[_; 10]>::try_from(row)
-        else {
-            continue;
-        };
+        let Ok(row) = <[_; 11]>::try_from(row) else { continue };
+        let [number, id, name, command, state, listed, sql, event, wait, object, flush] = row;
         let Some(number) = number.and_then(|n| n.parse().ok()) else { continue };
         let id = id.and_then(|id| id.parse().ok());
         let state = state.filter(|state| !state.is_empty());
         let synced = !matches!(flush.as_deref(), Some("0" | "2"));
         let name = name.unwrap_or_default();
-        let new = Thread { id, name, command, state, listed, sql, synced, wait: None };
+        let new = Thread { id, name, command, state, listed, sql, synced, wait: None, file: None };
         let thread = threads.entry(number).or_insert(new);
         let wait = event.and_then(|n| n.parse().ok()).zip(wait);
         if wait.as_ref().map(|(n, _)| *n) > thread.wait.as_ref().map(|(n, _)| *n) {
+            thread.file = object.filter(|_| wait.as_ref().is_some_and(|(_, name)| name.contains("/file/")));
             thread.wait = wait;
         }
     }
@@ -102,6 +115,8 @@ impl Thread {
             wait,
             event,
             statement: self.sql.as_deref().and_then(statement),
+            shape: self.sql.as_deref().and_then(shape),
+            file: self.file,
             blocker: None,
         })
     }
@@ -123,7 +138,9 @@ impl Thread {
         let program = self.name.rsplit('/').next().unwrap_or_default().to_owned();
         let event = Event::from_mariadb(SessionKind::Background, &wait);
         let kind = SessionKind::Background;
-        Some(Seen { session: number, kind, program, wait: Some(wait), event, statement: None, blocker: None })
+        let (statement, shape, blocker) = (None, None, None);
+        let (session, wait, file) = (number, Some(wait), self.file);
+        Some(Seen { session, kind, program, wait, event, statement, shape, file, blocker })
     }
 }
 
@@ -135,7 +152,8 @@ mod tests {
     fn rows_become_sessions() {
         let told = |fields: [&str; 9], flush: &str| -> Vec<Option<String>> {
             let fields = fields.map(|f| (!f.is_empty()).then(|| f.to_owned()));
-            fields.into_iter().chain([Some(flush.to_owned())]).collect()
+            let file = Some("/data/t.ibd".to_owned());
+            fields.into_iter().chain([file, Some(flush.to_owned())]).collect()
         };
         let row = |fields: [&str; 9]| told(fields, "1");
         let client = "thread/sql/one_connection";
@@ -192,5 +210,6 @@ mod tests {
         assert_eq!(sessions(vec![told(unsynced, "2")], &BTreeSet::new())[0].wait, None, "no commit waits");
         assert_eq!(seen[4].wait, None, "at a table, and nothing inside: on a processor");
         assert_eq!(seen[0].program, "page_cleaner_thread");
+        assert_eq!((seen[0].file.as_deref(), seen[1].file.as_deref()), (Some("/data/t.ibd"), None));
     }
 }

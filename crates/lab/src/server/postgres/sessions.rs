@@ -1,12 +1,12 @@
 //! What PostgreSQL's sessions do now, from `pg_stat_activity`.
 
-use crate::server::sampler::{Seen, statement};
+use crate::server::sampler::{Seen, shape, statement};
 use crate::server::{Connection, ServerError};
 use waits::{Event, Grade, SessionKind};
 
 /// Sessions that work, and all processes of the server; who blocks is asked only where somebody waits for a lock, because the
 /// answer takes locks itself.
-const QUERY: &str = "select pid, backend_type, application_name, wait_event_type, wait_event, left(query, 80), \
+const QUERY: &str = "select pid, backend_type, application_name, wait_event_type, wait_event, left(query, 1000), \
      case when wait_event_type = 'Lock' then (pg_blocking_pids(pid))[1] end, current_setting('synchronous_commit') \
      from pg_stat_activity where pid <> pg_backend_pid() \
      and (state in ('active', 'fastpath function call') or (backend_type <> 'client backend' and state is null))";
@@ -36,6 +36,8 @@ fn session(row: Vec<Option<String>>) -> Option<Seen> {
         wait,
         event,
         statement: query.as_deref().filter(|_| users).and_then(statement),
+        shape: query.as_deref().filter(|_| users).and_then(shape),
+        file: None,
         blocker: blocker.and_then(|pid| pid.parse().ok()),
     })
 }

@@ -1,0 +1,251 @@
+//! A record as a source: what a run kept of top activity, and of its devices; one that still runs is read again and again.
+//!
+//! Times are those since the first look. A run stores its looks when a visit ends, so a comparison grows visit by visit, and a single case
+//! appears when its window is over.
+
+use super::Source;
+use ::record::{AshRow, AshTickRow, CounterRow, Reader};
+use ::watch::class;
+use ::watch::draw::{Subject, Times};
+use ::watch::history::{Active, Bounds, Device, History, Look, Work};
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use units::{Nanos, clock};
+
+/// How often a running record is read.
+const READ_EVERY: Nanos = Nanos::millis(1_000);
+
+/// A record that is looked at.
+pub struct Recorded {
+    path: PathBuf,
+    subject: Subject,
+    running: bool,
+    /// Time of the first look on the run's clock.
+    zero: Option<u64>,
+    /// Time of the newest look that was taken.
+    taken: u64,
+    due: Nanos,
+}
+
+impl Recorded {
+    /// Opens the run of that name, the record at that path, or the newest record in a directory.
+    ///
+    /// # Errors
+    /// There is none; it has no top activity and has ended.
+    pub fn open(name: &str) -> Result<Self> {
+        let path = match Path::new(name) {
+            folder if folder.is_dir() => newest(folder)?,
+            _ => ::record::runs::find(name)?,
+        };
+        let reader = Reader::open(&path)?;
+        let experiment = reader.experiment()?;
+        let status = reader.status()?;
+        let visits = reader.visits()?;
+        let has_looks = visits
+            .iter()
+            .any(|(visit, _)| reader.of_visit::<AshTickRow>(*visit).is_ok_and(|t| !t.is_empty()));
+        let running = reader.ending()?.is_none();
+        if !has_looks && !running {
+            bail!(
+                "{} holds no activity of sessions: it is a {} that had no database. redoubt run and redoubt compare (without \
+                 --target files) record it; show this one with: redoubt report {}",
+                path.display(),
+                experiment.kind,
+                path.display()
+            );
+        }
+        let facts = reader.facts()?;
+        let cpus = facts.iter().find(|f| f.layer == "cpu" && f.name == "allowed");
+        let cpus = cpus.and_then(|fact| fact.value.as_deref()).and_then(|text| text.parse().ok());
+        let case = experiment.case.unwrap_or_default();
+        let subject = Subject {
+            title: format!(
+                "{} {case}  {}",
+                experiment.kind,
+                path.file_stem().unwrap_or_default().to_string_lossy()
+            ),
+            state: status,
+            trouble: false,
+            cpus,
+            no_devices: "the record has no counters of devices".to_owned(),
+            times: Times::Since,
+            doubts: Vec::new(),
+        };
+        Ok(Self { path, subject, running, zero: None, taken: 0, due: Nanos(0) })
+    }
+
+    /// What is there now.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn history(&mut self) -> Result<History> {
+        let mut history = History::new(Bounds::default());
+        self.read(&mut history)?;
+        self.due = clock::now() + READ_EVERY;
+        Ok(history)
+    }
+
+    /// Length of what is there now.
+    pub fn length(&self) -> Nanos {
+        Nanos(self.taken.saturating_sub(self.zero.unwrap_or(self.taken)))
+    }
+
+    fn read(&mut self, history: &mut History) -> Result<bool> {
+        let reader = Reader::open(&self.path)?;
+        let mut ticks: Vec<AshTickRow> = Vec::new();
+        let mut rows: BTreeMap<u64, Vec<AshRow>> = BTreeMap::new();
+        for (visit, _) in reader.visits()? {
+            ticks.extend(reader.of_visit::<AshTickRow>(visit)?.into_iter().filter(|t| t.t_ns > self.taken));
+            for row in reader.of_visit::<AshRow>(visit)?.into_iter().filter(|row| row.t_ns > self.taken) {
+                rows.entry(row.t_ns).or_default().push(row);
+            }
+        }
+        ticks.sort_by_key(|tick| tick.t_ns);
+        let mut devices = Devices::new(reader.counters()?);
+        let mut before: Option<u64> = None;
+        for tick in &ticks {
+            let zero = *self.zero.get_or_insert(tick.t_ns);
+            let active = rows.remove(&tick.t_ns).unwrap_or_default();
+            let (from, weight) = weight(&active, before, tick);
+            before = Some(tick.t_ns);
+            history.add(&Look {
+                t: Nanos(tick.t_ns - zero),
+                weight: Nanos(weight),
+                cost: Nanos(tick.cost_ns),
+                active: active.iter().filter_map(session).collect(),
+                devices: devices.between(from, tick.t_ns),
+            });
+            self.taken = tick.t_ns;
+        }
+        self.running = reader.ending()?.is_none();
+        let status = reader.status()?;
+        let changed = status != self.subject.state || !ticks.is_empty();
+        self.subject.state = status;
+        Ok(changed)
+    }
+}
+
+impl Source for Recorded {
+    fn take(&mut self, history: &mut History, longest: Nanos) -> bool {
+        let now = clock::now();
+        let wanted = self.running && now >= self.due;
+        if !wanted {
+            clock::sleep(longest);
+            return false;
+        }
+        self.due = now + READ_EVERY;
+        match self.read(history) {
+            Ok(changed) => changed,
+            Err(error) => {
+                history.note(self.now(), format!("the record cannot be read: {error:#}"));
+                self.running = false;
+                true
+            }
+        }
+    }
+
+    fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    fn now(&self) -> Nanos {
+        self.length()
+    }
+}
+
+/// The newest record of a folder.
+fn newest(folder: &Path) -> Result<PathBuf> {
+    let entries =
+        std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
+    let records =
+        entries.flatten().map(|entry| entry.path()).filter(|p| p.extension().is_some_and(|e| e == "redoubt"));
+    let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|about| about.modified()).ok();
+    records.max_by_key(changed).with_context(|| {
+        format!("{} holds no record (*.redoubt). See what there is: redoubt report", folder.display())
+    })
+}
+
+/// Since when a tick stands, and for how long: what its rows say; without rows, since the tick before, or the one that was planned.
+fn weight(active: &[AshRow], before: Option<u64>, tick: &AshTickRow) -> (u64, u64) {
+    const USUAL: u64 = 100_000_000;
+    let since = before.map(|before| tick.t_ns.saturating_sub(before)).filter(|gap| *gap < 20 * USUAL);
+    let weight = active.first().map(|row| row.weight_ns).or(since).unwrap_or(USUAL);
+    (tick.t_ns.saturating_sub(weight), weight)
+}
+
+fn session(row: &AshRow) -> Option<Active> {
+    Some(Active {
+        class: class::named(&row.wait_class)?,
+        event: row.event.clone().unwrap_or_default(),
+        native: None,
+        grade: None,
+        foreground: row.foreground,
+        session: row.session,
+        program: row.program.clone(),
+        statement: row.statement.clone(),
+        file: (row.file_no > 0).then(|| format!("file {}", row.file_no)),
+    })
+}
+
+/// Counters of devices over time, as sums per second between two readings.
+struct Devices {
+    /// By device: when, and the counters reads, writes, read bytes, written bytes, milliseconds in flight.
+    readings: BTreeMap<String, BTreeMap<u64, [f64; 5]>>,
+}
+
+impl Devices {
+    fn new(counters: Vec<CounterRow>) -> Self {
+        let mut readings: BTreeMap<String, BTreeMap<u64, [f64; 5]>> = BTreeMap::new();
+        for row in counters.into_iter().filter(|row| row.layer == "device") {
+            let metrics = ["reads", "writes", "read_bytes", "write_bytes", "queue_ms"];
+            let Some(at) = metrics.iter().position(|metric| *metric == row.metric) else { continue };
+            readings.entry(row.object).or_default().entry(row.t_ns).or_default()[at] = row.value;
+        }
+        Self { readings }
+    }
+
+    /// What each did in that time: its share of the readings around it.
+    fn between(&mut self, from: u64, to: u64) -> Vec<Device> {
+        let work = |(name, readings): (&String, &BTreeMap<u64, [f64; 5]>)| {
+            let (a, old) = readings.range(..=from).next_back()?;
+            let (b, new) = readings.range(to..).next()?;
+            let share = (to - from) as f64 / (b - a).max(1) as f64;
+            let grown = |at: usize| ((new[at] - old[at]).max(0.0) * share) as f32;
+            let work = Work {
+                reads: grown(0),
+                writes: grown(1),
+                megabytes: (grown(2) + grown(3)) / 1e6,
+                in_flight_seconds: grown(4) / 1e3,
+                ..Work::default()
+            };
+            Some(Device { name: name.clone(), work })
+        };
+        self.readings.iter().filter_map(work).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_do_their_share() {
+        let row = |t_ns, metric: &str, value| CounterRow {
+            phase_id: None,
+            t_ns,
+            layer: "device".into(),
+            object: "vda".into(),
+            metric: metric.into(),
+            value,
+        };
+        let mut devices = Devices::new(vec![
+            row(0, "reads", 100.0),
+            row(1000, "reads", 200.0),
+            row(1000, "queue_ms", 500.0),
+        ]);
+        let half = devices.between(250, 750);
+        assert_eq!((half[0].work.reads, half[0].work.in_flight_seconds), (50.0, 0.25));
+        assert!(devices.between(900, 1100).is_empty(), "nothing is made up beyond the last reading");
+    }
+}
