@@ -390,6 +390,7 @@ impl Site for Bench {
         Ok(())
     }
     fn post_writers(&self) {}
+    fn post_flash_writer(&self) {}
     fn post_checkpointer(&self) -> bool {
         false
     }

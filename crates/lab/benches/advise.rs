@@ -1,11 +1,13 @@
 //! What `advise flash` predicts against what a flash cache does: hit ratio and speed-up, three workloads, several sizes.
 //!
-//! A slow disk is made of a loop device whose reads are capped; the flash cache lies beside it on the disk as it is. Each workload is played
-//! without a flash cache while its references are kept, and from them and from both places, measured as the command measures them, each
-//! size is predicted. Then it is played with a real flash cache of each size. All play as long before the window as in it, and the prediction
-//! counts the second half of the references, so both sides count a cache that was filled for as long. Needs root.
+//! A slow disk is made of a loop device whose reads are capped; the flash cache lies in `--fast`, or beside it on the disk as it is: then redo,
+//! data files and flash cache share that disk, which no prediction knows. Each workload is played without a flash cache while its references are
+//! kept, and from them and from both places, measured as the command measures them, each size is predicted. Then it is played with a real flash
+//! cache of each size, on a database made anew. All play as long before the window as in it, and the prediction counts the second half of the
+//! references; a run that is expected to be faster is given as much less time, so that both sides count the same part of the same work: order entry
+//! becomes another workload as its tables grow. Needs root.
 //!
-//! `cargo x bench advise --seconds 20 --iops 3000 --policy scan_resistant`
+//! `cargo x bench advise --seconds 20 --iops 3000 --policy scan_resistant --fast /dev/shm`
 #![forbid(unsafe_code)]
 
 #[path = "common/flags.rs"]
@@ -29,6 +31,7 @@ use lab::database::drive::{self, Pace, Performance, Played, Player, Terms};
 use lab::database::order_entry::{self, Scale, Think};
 use lab::database::random_read::{self, Rows, Shape};
 use lab::database::{Database, Sizes};
+use stats::mrc::References;
 use stats::mrc::miniature::Policy;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -40,6 +43,17 @@ const BLOCK: Bytes = Bytes::kib(8);
 const SESSIONS: u32 = 8;
 const HIT_ERROR_MAX: f64 = 0.03;
 const SPEED_ERROR_MAX: f64 = 0.15;
+/// What explains a hit ratio.
+const COUNTED: [&str; 8] = [
+    "inserts",
+    "eviction: aged out",
+    "eviction: invalidated",
+    "insert skip: DBWR overloaded",
+    "insert skip: exists",
+    "insert skip: modification",
+    "insert skip: not current",
+    "insert skip: not useful",
+];
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +79,10 @@ struct World {
 fn main() -> ExitCode {
     let flags = Flags::parse();
     let measured = flags.measured();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("advise-bench-{}", std::process::id()));
-    let (slow, fast) = (folder.join("slow"), folder.join("fast"));
+    let name = format!("advise-bench-{}", std::process::id());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&name);
+    let fast = flags.text("fast").map_or(folder.join("fast"), |above| Path::new(&above).join(&name));
+    let slow = folder.join("slow");
     for path in [&slow, &fast] {
         std::fs::create_dir_all(path).expect("a folder");
     }
@@ -107,7 +123,9 @@ fn main() -> ExitCode {
         }
     }
     bench.finish(Ok(())).expect("everything undone");
-    std::fs::remove_dir_all(&folder).expect("remove the folder");
+    for path in [&world.fast, &folder] {
+        std::fs::remove_dir_all(path).expect("remove the folder");
+    }
     goals.conclude(measured)
 }
 
@@ -130,22 +148,7 @@ fn configuration() -> Configuration {
 
 impl World {
     fn compare(&self, work: Work, measured: bool, bench: &mut Bench, goals: &mut Goals) {
-        let workspace = Arc::new(Workspace::create(&self.slow, bench.journal()).expect("a workspace"));
-        let sizes = Sizes {
-            block: BLOCK,
-            cache: self.cache,
-            data: Bytes(self.data.0 * 2),
-            undo: Bytes::mib(64),
-            redo: Bytes::mib(64),
-            redo_groups: 3,
-            flash: Bytes(0),
-        };
-        let database = Database::create(workspace.clone(), &sizes, &[], Seed(1)).expect("a database");
-        let instance = database.open(&configuration()).expect("open");
-        self.fill(work, &mut instance.session("fill").expect("a session"));
-        let (alone, references) = self.play(work, &instance, true);
-        instance.shutdown(Shutdown::Immediate).expect("shut down");
-        let references = references.expect("they were asked for");
+        let (alone, references) = self.on_new_database(work, None, self.seconds, bench);
         let seconds = alone.trial.seconds();
         let observed = Observed::of_interval(&alone.interval, SESSIONS, seconds).expect("reads");
         self.group.enter_self().expect("enter the group");
@@ -173,11 +176,16 @@ impl World {
             observed.cpu_seconds * 1e6,
             observed.other_seconds * 1e6,
         );
+        println!("  {}", waits(&alone));
         println!("  flash cache   hits: predicted          measured       speed-up: predicted      measured");
         for point in predicted {
             let said = point.speed_up.expect("both devices are known");
-            let (hits, rate) = self.with_flash(work, &database, point.bytes);
-            let speed_up = rate / alone.trial.rate();
+            let (with, references) =
+                self.on_new_database(work, Some(point.bytes), self.seconds / said.value, bench);
+            // What is predicted from this very run tells whether the model is wrong, or the workload another.
+            let own = points(&references, self.policy, BLOCK, &[point.bytes], None);
+            let hits = hit_ratio(&with);
+            let speed_up = with.trial.rate() / alone.trial.rate();
             println!(
                 "  {:>8}     {:5.1} % [{:4.1}–{:4.1}]     {:5.1} %           {:5.2} × [{:.2}–{:.2}]     {speed_up:5.2} ×",
                 point.bytes.to_string(),
@@ -188,6 +196,12 @@ impl World {
                 said.value,
                 said.low,
                 said.high,
+            );
+            let own = own.first().map_or(0.0, |point| point.hits.value * 100.0);
+            println!(
+                "                  by its own references {own:.1} %; {}; per 100 reads: {}",
+                waits(&with),
+                counted(&with)
             );
             let what = format!("{work:?}, {}", point.bytes);
             let (hit_error, speed_error) = (point.hits.value - hits, said.value / speed_up - 1.0);
@@ -205,8 +219,46 @@ impl World {
                 Aim::AtMost(SPEED_ERROR_MAX),
             );
         }
+    }
+
+    /// Plays on a database that holds the same each time, with a flash cache of so many bytes or without.
+    fn on_new_database(
+        &self,
+        work: Work,
+        flash: Option<Bytes>,
+        seconds: f64,
+        bench: &mut Bench,
+    ) -> (Performance, References) {
+        let workspace = Arc::new(Workspace::create(&self.slow, bench.journal()).expect("a workspace"));
+        let sizes = Sizes {
+            block: BLOCK,
+            cache: self.cache,
+            data: Bytes(self.data.0 * 2),
+            undo: Bytes::mib(64),
+            redo: Bytes::mib(64),
+            redo_groups: 3,
+            flash: Bytes(0),
+        };
+        let database = Database::create(workspace.clone(), &sizes, &[], Seed(1)).expect("a database");
+        let instance = database.open(&configuration()).expect("open");
+        self.fill(work, &mut instance.session("fill").expect("a session"));
+        instance.shutdown(Shutdown::Immediate).expect("shut down");
+        let file = self.fast.join("flash.dat");
+        let parameters = flash.map_or_else(Vec::new, |bytes| {
+            vec![
+                ("db_flash_cache_file".to_owned(), file.display().to_string()),
+                ("db_flash_cache_size".to_owned(), bytes.0.to_string()),
+                ("db_flash_cache_policy".to_owned(), self.policy.name().to_owned()),
+            ]
+        });
+        let instance = database.open_with(&configuration(), &parameters).expect("open");
+        let played = self.play(work, &instance, seconds);
+        instance.shutdown(Shutdown::Immediate).expect("shut down");
         drop(database);
         bench.remove(&workspace).expect("remove the database");
+        // It was made for this database, and another would refuse it.
+        let _ = std::fs::remove_file(&file);
+        played
     }
 
     fn fill(&self, work: Work, session: &mut Session) {
@@ -221,31 +273,7 @@ impl World {
         session.alter_system(&AlterSystem::Checkpoint).expect("checkpoint");
     }
 
-    /// Hit ratio and rate with a flash cache of so many bytes.
-    fn with_flash(&self, work: Work, database: &Database, bytes: Bytes) -> (f64, f64) {
-        let file = self.fast.join("flash.dat");
-        let _ = std::fs::remove_file(&file);
-        let parameters = [
-            ("db_flash_cache_file".to_owned(), file.display().to_string()),
-            ("db_flash_cache_size".to_owned(), bytes.0.to_string()),
-            ("db_flash_cache_policy".to_owned(), self.policy.name().to_owned()),
-        ];
-        let instance = database.open_with(&configuration(), &parameters).expect("open with a flash cache");
-        let (with, _) = self.play(work, &instance, false);
-        instance.shutdown(Shutdown::Immediate).expect("shut down");
-        let (hits, home) = (
-            with.interval.grown("physical read flash cache hits"),
-            with.interval.grown("physical reads cache"),
-        );
-        (hits / (hits + home).max(1.0), with.trial.rate())
-    }
-
-    fn play(
-        &self,
-        work: Work,
-        instance: &Instance,
-        keep: bool,
-    ) -> (Performance, Option<stats::mrc::References>) {
+    fn play(&self, work: Work, instance: &Instance, seconds: f64) -> (Performance, References) {
         const NOTHING: &Watch = &Watch { disks: Vec::new(), flushes: Vec::new() };
         let mut session = instance.session("prepare").expect("a session");
         let rows = (work != Work::OrderEntry).then(|| random_read::open(&mut session).expect("its rows"));
@@ -253,18 +281,16 @@ impl World {
         session.alter_system(&AlterSystem::FlushFlashCache).expect("flush");
         drop(session);
         let terms = Terms {
-            settle: Nanos::secs(self.seconds),
-            measure: Nanos::secs(self.seconds),
-            slice: Nanos::millis(250),
+            settle: Nanos::secs(seconds),
+            measure: Nanos::secs(seconds),
+            slice: Nanos::millis(50),
             pace: Pace::Closed,
-            seed: Seed(if keep { 7 } else { 8 }),
+            seed: Seed(7),
             cancel: &NEVER,
             watch: NOTHING,
         };
         self.group.enter_self().expect("enter the group");
-        if keep {
-            instance.core.cache.references().start(3, 1 << 20);
-        }
+        instance.core.cache.references().start(3, 1 << 20);
         let performance = match (work, &rows) {
             (Work::Uniform, Some(rows)) => {
                 let shape = Shape { sessions: SESSIONS, batch: 1, span: 0..rows.count() };
@@ -275,8 +301,30 @@ impl World {
         };
         let references = instance.core.cache.references().stop();
         self.group.leave_self().expect("leave the group");
-        (performance.expect("it is played"), references)
+        (performance.expect("it is played"), references.expect("they were asked for"))
     }
+}
+
+fn hit_ratio(played: &Performance) -> f64 {
+    let hits = played.interval.grown("physical read flash cache hits");
+    hits / (hits + played.interval.grown("physical reads cache")).max(1.0)
+}
+
+/// What a flash cache did, per 100 reads.
+fn counted(played: &Performance) -> String {
+    let grown = |name: &str| played.interval.grown(name);
+    let reads = grown("physical read flash cache hits") + grown("physical reads cache");
+    let of =
+        |name: &&str| format!("{name} {:.1}", grown(&format!("flash cache {name}")) * 100.0 / reads.max(1.0));
+    COUNTED.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+/// Where sessions spent their time.
+fn waits(played: &Performance) -> String {
+    let time = played.interval.db_time();
+    let great = time.waits.iter().filter(|(_, share)| *share >= 0.01);
+    let words = great.map(|(event, share)| format!("{} {:.0} %", event.name(), share * 100.0));
+    format!("CPU {:.0} %, {}", time.cpu * 100.0, words.collect::<Vec<_>>().join(", "))
 }
 
 struct Reader {

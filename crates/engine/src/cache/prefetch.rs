@@ -6,7 +6,7 @@
 use super::BufferCache;
 use super::latch::PageWrite;
 use super::queues::FileQueue;
-use super::read::{count_read, file_of, verify};
+use super::read::{file_of, verify};
 use super::site::{Site, check};
 use super::victim::COLD_SHARE;
 use crate::files::iostat::Transfer;
@@ -169,8 +169,7 @@ impl BufferCache {
         let outcome = disk.read_vectored_at(&mut pieces, offset);
         let took = wait.end();
         check(file, "preadv", offset, bytes, outcome)?;
-        file.statistics.note(Transfer::ReadSync, bytes as u64, took);
-        count_read(context, Statistic::PhysicalReadsCache, pages.len() as u64, bytes);
+        self.note_home_read(context, file, Transfer::ReadSync, bytes, took);
         context.count(Statistic::PhysicalReadsCachePrefetch, pages.len() as u64);
         let mut arrived = Ok(());
         for mut page in pages {
@@ -271,8 +270,7 @@ impl BufferCache {
         }
         let (_, file) = queue.file(id).expect("looked up before it was asked for");
         check(file, "read", self.offset(id), bytes.len(), outcome)?;
-        file.statistics.note(Transfer::ReadAsync, bytes.len() as u64, took);
-        count_read(context, Statistic::PhysicalReadsCache, 1, bytes.len());
+        self.note_home_read(context, file, Transfer::ReadAsync, bytes.len(), took);
         context.count(Statistic::PhysicalReadsCachePrefetch, 1);
         verify(file, id, bytes)?;
         page.bytes_mut().copy_from_slice(bytes);

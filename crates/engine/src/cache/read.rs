@@ -23,6 +23,7 @@ use crate::statistics::Statistic;
 use crate::{Context, EngineError, Result};
 use std::ops::Deref;
 use std::sync::Arc;
+use units::Nanos;
 use waits::Event;
 
 /// Class of a block in `p3`: data. Others are not told apart before they are read.
@@ -239,9 +240,25 @@ impl BufferCache {
         let outcome = disk.read_at(bytes, offset);
         let took = wait.end();
         check(file, "pread", offset, bytes.len(), outcome)?;
-        file.statistics.note(Transfer::ReadSync, bytes.len() as u64, took);
-        count_read(context, Statistic::PhysicalReadsCache, 1, bytes.len());
+        self.note_home_read(context, file, Transfer::ReadSync, bytes.len(), took);
         verify(file, id, bytes)
+    }
+
+    /// One request brought so many bytes of blocks from a data file.
+    pub(super) fn note_home_read(
+        &self,
+        context: &Context,
+        file: &DataFile,
+        transfer: Transfer,
+        bytes: usize,
+        took: Nanos,
+    ) {
+        let blocks = (bytes / self.block_bytes) as u64;
+        file.statistics.note(transfer, bytes as u64, took);
+        count_read(context, Statistic::PhysicalReadsCache, blocks, bytes);
+        if let Some(flash) = &self.flash {
+            flash.note_miss(context, blocks, took);
+        }
     }
 
     /// Byte in its file.

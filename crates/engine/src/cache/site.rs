@@ -52,10 +52,13 @@ pub trait Site: Send + Sync {
     /// Wakes the database writers. Nothing without threads.
     fn post_writers(&self);
 
+    /// Wakes the flash cache's writer. Nothing without threads.
+    fn post_flash_writer(&self);
+
     /// Wakes the checkpointer; false when there is none that could be woken: no threads, or not at work yet.
     fn post_checkpointer(&self) -> bool;
 
-    /// Without threads: a step of each database writer on this thread. Whether one did something.
+    /// Without threads: a step of each database writer, and of the flash cache's, on this thread. Whether one did something.
     ///
     /// # Errors
     /// [`EngineError::Crashed`].
@@ -122,6 +125,9 @@ impl Site for Core {
     fn post_writers(&self) {
         self.processes.post_database_writers();
     }
+    fn post_flash_writer(&self) {
+        self.processes.post(Role::FlashWriter);
+    }
     fn post_checkpointer(&self) -> bool {
         let at_work = !inline(self) && self.processes.roles().contains(&Role::Checkpointer);
         self.processes.post(Role::Checkpointer);
@@ -132,7 +138,7 @@ impl Site for Core {
         for number in 0..self.cache.writer_count() {
             moved |= self.processes.step(self, Role::DatabaseWriter(number as u8))?;
         }
-        Ok(moved)
+        Ok(self.processes.step(self, Role::FlashWriter)? || moved)
     }
     fn alert(&self, line: &str) {
         self.alert.line(line);
@@ -179,6 +185,9 @@ impl<S: Site> Site for Arc<S> {
     }
     fn post_writers(&self) {
         (**self).post_writers();
+    }
+    fn post_flash_writer(&self) {
+        (**self).post_flash_writer();
     }
     fn post_checkpointer(&self) -> bool {
         (**self).post_checkpointer()

@@ -210,19 +210,11 @@ impl BufferCache {
         let Some(mut writer) = self.writers.seats[number as usize].writer.try_lock() else {
             return Ok((false, SLEEP_BUSY));
         };
-        let mut worked = self.write_some(core, context, &mut writer)?;
+        let worked = self.write_some(core, context, &mut writer)?;
         if worked && self.writers.pressing() {
             core.post_checkpointer();
         }
-        let mut idle = self.writers.idle(number as usize);
-        // A queue has one thread, so one writer does it.
-        if let Some(flash) = self.flash.as_ref().filter(|_| number == 0) {
-            worked |= flash.turn(core, context);
-            if flash.is_busy() {
-                idle = SLEEP_BUSY;
-            }
-        }
-        Ok((worked, idle))
+        Ok((worked, self.writers.idle(number as usize)))
     }
 
     /// Wakes everybody who waits here, so that they see that the instance stops. Called from any thread.

@@ -100,14 +100,14 @@ impl FileStatistics {
         self.errors.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Time of all reads so far; of those side by side, of each.
-    pub fn read_time(&self) -> Nanos {
-        Nanos(
-            [&self.small_read, &self.large_read]
-                .map(|counter| counter.nanos.load(Ordering::Relaxed))
-                .iter()
-                .sum(),
-        )
+    /// All reads so far.
+    pub fn reads(&self) -> Sum {
+        let (small, large) = (self.small_read.look(), self.large_read.look());
+        Sum {
+            requests: small.requests + large.requests,
+            bytes: small.bytes + large.bytes,
+            time: small.time + large.time,
+        }
     }
 
     /// The counters now.

@@ -1,6 +1,6 @@
 //! The flash cache: a second level behind the buffer cache, on files or devices that are faster than the data files'.
 //!
-//! A victim cache of clean blocks: what a session evicts, the first database writer writes here (`writer`), and a later miss reads it back
+//! A victim cache of clean blocks: what a session evicts, a background process writes here (`writer`), and a later miss reads it back
 //! (`read`). Start with `FlashCache::offer`, `FlashCache::invalidate`, and `read`; which block is where says `directory`, what is let in
 //! `policy`, what the files look like `file`. Why it is so: `docs/decisions/0009-flash-cache.md`.
 //!
@@ -17,6 +17,7 @@
 //!
 //! A device that fails, answers with something else, or hangs, switches the cache off until the next start: the data files have everything.
 
+mod balance;
 mod directory;
 mod file;
 mod policy;
@@ -30,6 +31,7 @@ pub use directory::BYTES_PER_BLOCK_MAX;
 pub use file::Stamp;
 pub use policy::Policy;
 pub(crate) use read::Hit;
+pub(crate) use writer::process as writer;
 
 use crate::cache::Site;
 use crate::page::{self, PageId, PageKind};
@@ -116,10 +118,16 @@ struct Part {
     end: u64,
 }
 
-/// Since when a session reads; 0 when it does not.
+/// What a session does: line by line, so that sessions do not write to the same.
 #[repr(align(64))]
 #[derive(Default)]
-struct Reader(AtomicU64);
+struct Reader {
+    /// Since when it reads here; 0 when it does not.
+    since: AtomicU64,
+    /// Its time in reads of blocks that were not here, so far, and how many.
+    missed: AtomicU64,
+    missed_blocks: AtomicU64,
+}
 
 /// The end of a flash cache until the next start.
 #[derive(Clone, Debug)]
@@ -307,7 +315,7 @@ impl FlashCache {
         }
         match self.consider(context, id, bytes, altered) {
             Err(skipped) => context.count(skipped, 1),
-            Ok(waiting) if waiting.is_multiple_of(POST_EVERY) => site.post_writers(),
+            Ok(waiting) if waiting.is_multiple_of(POST_EVERY) => site.post_flash_writer(),
             Ok(_) => {}
         }
     }

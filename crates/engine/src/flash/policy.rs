@@ -4,11 +4,11 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// While there is room, everything; then only what leaves the buffer cache a second time, in place of a block that was not hit since
-    /// the hand last came by. While sessions read from the device all the time, writes get a tenth of its time, and more as they read less; a writer that is behind catches up before
-    /// more is let in.
+    /// the hand last came by. Writes give way to reads where they cost more than they save (`balance`); a writer that is behind catches up before more is
+    /// let in.
     #[default]
     ScanResistant,
-    /// Everything that is evicted, in place of what was not used for longest, as fast as the database writer can.
+    /// Everything that is evicted, in place of what was not used for longest, as fast as the writer can.
     Classic,
 }
 

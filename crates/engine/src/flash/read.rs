@@ -1,7 +1,7 @@
 //! A miss of the buffer cache that the flash cache can serve.
 
 use super::directory::Found;
-use super::{FlashCache, FlashFile};
+use super::{FlashCache, FlashFile, Reader};
 use crate::Context;
 use crate::cache::Site;
 use crate::files::iostat::Transfer;
@@ -31,6 +31,17 @@ struct Came<'a> {
 }
 
 impl FlashCache {
+    fn reader(&self, context: &Context) -> &Reader {
+        &self.readers[context.session as usize % self.readers.len()]
+    }
+
+    /// Blocks that were not here came from their data file: what hits would have spared.
+    pub(crate) fn note_miss(&self, context: &Context, blocks: u64, took: Nanos) {
+        let reader = self.reader(context);
+        reader.missed.fetch_add(took.0, Ordering::Relaxed);
+        reader.missed_blocks.fetch_add(blocks, Ordering::Relaxed);
+    }
+
     /// Looks a block up. The caller holds the exclusive latch of its published frame.
     pub(crate) fn find(&self, id: PageId) -> Option<Hit> {
         if !self.is_on() {
@@ -71,15 +82,15 @@ impl FlashCache {
         } else {
             Event::DbFlashCacheMultiblockPhysicalRead
         };
-        let reader = &self.readers[context.session as usize % self.readers.len()].0;
-        reader.store(site.environment().clock.now().0.max(1), Ordering::Relaxed);
+        let reader = self.reader(context);
+        reader.since.store(site.environment().clock.now().0.max(1), Ordering::Relaxed);
         let wait = context.slot.enter(event, u64::from(id.file), u64::from(id.block), run.len() as u64);
         let outcome = match &mut *pieces {
             [one] => file.disk.read_at(one, offset),
             many => file.disk.read_vectored_at(many, offset),
         };
         let took = wait.end();
-        reader.store(0, Ordering::Relaxed);
+        reader.since.store(0, Ordering::Relaxed);
         let came = Came { file, offset, outcome, took, transfer: Transfer::ReadSync };
         let pieces: Vec<&[u8]> = pieces.iter().map(|piece| &**piece).collect();
         self.arrived(site, context, run, &pieces, came)
@@ -163,7 +174,7 @@ impl FlashCache {
     /// Whether somebody has been reading for too long.
     pub(super) fn look_for_hanging_reads(&self, site: &dyn Site, now: Nanos) {
         for reader in &self.readers {
-            let since = reader.0.load(Ordering::Relaxed);
+            let since = reader.since.load(Ordering::Relaxed);
             if since != 0 && now.0.saturating_sub(since) > self.timeout.0 {
                 let took = now - Nanos(since);
                 return self.switch_off(site, format!("a read hangs for {:.1} s", took.as_secs()));

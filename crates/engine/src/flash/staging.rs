@@ -1,7 +1,7 @@
 //! Blocks that wait to be written to the flash cache.
 //!
 //! A session that evicts a block does not copy it: it leaves the frame's memory here and takes other memory of the same size for the frame.
-//! So there are as many places as spare buffers, and when none is left the database writer is behind: the block is not cached.
+//! So there are as many places as spare buffers, and when none is left the writer is behind: the block is not cached.
 //!
 //! Who was behind once is given time to catch up before blocks come again, if so wished: a scan then leaves long stretches in the flash cache
 //! and long gaps, not a hole in every read of many blocks, which costs the next scan a read of the slow device each.

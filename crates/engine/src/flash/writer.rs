@@ -1,33 +1,42 @@
-//! The first database writer's turn at the flash cache: takes what waits, writes neighbours together, never waits itself.
+//! A turn of the flash cache's writer: takes what waits, writes neighbours together, never waits for the device itself.
 //!
 //! ```text
 //! 1. take what waits, unless it has changed already; copy, seal     into a slot of the queue; the memory is free for the next block
-//! 2. submit                                                         many at once; while sessions read, one, then a pause
-//! 3. reap what has ended                                            by a later turn: a device that hangs does not hold up the data files
+//! 2. submit                                                         many at once; where sessions live on hits, one, then a pause
+//! 3. reap what has ended                                            by a later turn: a device that hangs does not hold up a shutdown
 //! 4. settle                                                         from now on sessions find the block
 //! ```
 //! Blocks are found only after 4: before, half of them might be read.
 
+use super::balance::{Balance, Spent};
 use super::read::hangs;
 use super::staging::Place;
-use super::{FlashCache, Policy};
-use crate::Context;
+use super::{FlashCache, Policy, Reader};
 use crate::cache::{Site, inline};
 use crate::files::iostat::Transfer;
+use crate::instance::Core;
+use crate::instance::process::{Process, Role};
 use crate::page;
 use crate::statistics::Statistic;
+use crate::{Context, Result};
 use io::sim::Disk;
 use io::{Action, Completion, Queue, Request};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use units::Nanos;
 
 /// Neighbours are written together up to so many bytes.
 const WRITE_BYTES_MAX: usize = 128 << 10;
 /// Writes in flight.
 const DEPTH: u32 = 16;
-/// While sessions read all the time, the writer pauses so many times as long as its last write took; less, as they read less.
-const PAUSE_SHARE: u64 = 9;
+/// Where writes should give way wholly, the writer pauses so many times as long as its last write took.
+const PAUSE_SHARE: f64 = 9.0;
+/// How long it sleeps when nothing came for as long …
+const SLEEP: Nanos = Nanos::millis(100);
+/// … and when something did: who evicts wakes it for many blocks only.
+const SLEEP_BUSY: Nanos = Nanos::millis(2);
+/// A write in flight is not looked after more often.
+const LOOK_MIN: Nanos = Nanos::micros(50);
 
 /// A write in flight.
 struct Flight {
@@ -46,18 +55,15 @@ pub(super) struct FlashWriter {
     left: Option<(Place, io::Buffer)>,
     /// Nothing is written before.
     pause_until: Nanos,
-    /// When the last write began, and the time of all reads until then.
-    began: (Nanos, Nanos),
-    /// The share of the time, between the last two of its beginnings, in which sessions read.
-    busy: f64,
+    /// When something moved last.
+    moved_at: Nanos,
+    /// What its writes took so far, those in flight together once.
+    spent: Spent,
+    balance: Balance,
+    looked_at: Nanos,
 }
 
 impl FlashCache {
-    /// Whether the writer has something to do, soon.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.is_on() && (self.staging.waiting() > 0 || self.writer.try_lock().is_none_or(|w| w.is_flying()))
-    }
-
     /// Blocks that wait to be written.
     pub(crate) fn waiting(&self) -> usize {
         self.staging.waiting()
@@ -79,16 +85,40 @@ impl FlashCache {
         if writer.queue.is_none() && self.staging.waiting() > 0 && !self.open_queue(site, &mut writer) {
             return false;
         }
+        if writer.is_flying() {
+            let since = writer.looked_at;
+            writer.spent.time += now - since;
+        }
+        writer.looked_at = now;
+        let spent = [self.read_spent(), self.missed(), writer.spent];
+        writer.balance.note(now, spent);
         let mut moved = self.reap(site, context, &mut writer, 0);
         moved |= self.submit(site, context, &mut writer);
         while inline(site) && self.is_on() && writer.is_flying() {
             self.reap(site, context, &mut writer, 1);
+        }
+        if moved {
+            writer.moved_at = now;
         }
         // A shutdown that comes between waits for what is in flight, when the queue is dropped; a device that failed may never answer.
         if self.off().is_some() {
             writer.abandon();
         }
         moved
+    }
+
+    /// How long the writer may sleep after a turn in which nothing moved, unless it is posted.
+    fn rest(&self, now: Nanos) -> Nanos {
+        let Some(writer) = self.writer.try_lock().filter(|_| self.is_on()) else { return SLEEP };
+        let oldest = writer.flights.iter().flatten().map(|flight| flight.since).min();
+        let rest = match oldest {
+            // What takes long may take a little longer.
+            Some(since) => Nanos((now - since).0 / 4),
+            None if self.staging.waiting() > 0 => writer.pause_until - now,
+            None if now - writer.moved_at < SLEEP => SLEEP_BUSY,
+            None => return SLEEP,
+        };
+        rest.clamp(LOOK_MIN, SLEEP_BUSY)
     }
 
     fn open_queue(&self, site: &dyn Site, writer: &mut FlashWriter) -> bool {
@@ -134,10 +164,12 @@ impl FlashCache {
             let settled = places.iter().filter(|place| shard.settle(place.slot)).count();
             drop(shard);
             context.count(Statistic::FlashInserts, settled as u64);
+            writer.spent.blocks += places.len() as u64;
             if took > self.timeout {
                 self.switch_off(site, hangs(file, took));
             }
-            writer.pause_until = now + Nanos(((took.0 * PAUSE_SHARE) as f64 * writer.busy) as u64);
+            writer.pause_until =
+                now + Nanos((took.0 as f64 * writer.balance.yielding() * PAUSE_SHARE) as u64);
         }
         let oldest = writer.flights.iter().flatten().map(|flight| flight.since).min();
         if let Some(took) = oldest.map(|since| now - since).filter(|took| *took > self.timeout) {
@@ -149,8 +181,8 @@ impl FlashCache {
     /// Steps 1 and 2.
     fn submit(&self, site: &dyn Site, context: &Context, writer: &mut FlashWriter) -> bool {
         let now = site.environment().clock.now();
-        let read = self.read_time();
-        let yields = self.policy == Policy::ScanResistant && read != writer.began.1;
+        // A pause shorter than the write spares sessions nothing.
+        let yields = self.policy == Policy::ScanResistant && writer.balance.yielding() * PAUSE_SHARE >= 1.0;
         if yields && (now < writer.pause_until || writer.is_flying()) {
             return false;
         }
@@ -172,19 +204,26 @@ impl FlashCache {
                 break;
             }
         }
-        if moved {
-            let (then, read_then) = std::mem::replace(&mut writer.began, (now, read));
-            writer.busy = ((read - read_then).as_secs() / (now - then).as_secs().max(1e-9)).min(1.0);
-            if let Some(Err(error)) = writer.queue.as_mut().map(|queue| queue.submit()) {
-                self.switch_off(site, error.to_string());
-            }
+        if moved && let Some(Err(error)) = writer.queue.as_mut().map(|queue| queue.submit()) {
+            self.switch_off(site, error.to_string());
         }
         moved
     }
 
-    /// Sessions' time in reads of the device so far.
-    fn read_time(&self) -> Nanos {
-        Nanos(self.files.iter().map(|file| file.statistics.read_time().0).sum())
+    /// Reads from here so far.
+    fn read_spent(&self) -> Spent {
+        self.files.iter().fold(Spent::default(), |sum, file| {
+            let read = file.statistics.reads();
+            Spent { time: sum.time + read.time, blocks: sum.blocks + read.bytes / self.block_bytes as u64 }
+        })
+    }
+
+    /// Reads of data files that hits would have spared, so far.
+    fn missed(&self) -> Spent {
+        let sum = |of: fn(&Reader) -> &AtomicU64| {
+            self.readers.iter().map(|reader| of(reader).load(Ordering::Relaxed)).sum::<u64>()
+        };
+        Spent { time: Nanos(sum(|reader| &reader.missed)), blocks: sum(|reader| &reader.missed_blocks) }
     }
 
     /// Copies blocks whose slots lie side by side into a slot of the queue.
@@ -227,4 +266,32 @@ impl FlashWriter {
             std::mem::forget(queue);
         }
     }
+}
+
+/// The flash cache's writer as a process: `fcw0`. A database writer waits for redo and data files, and what left the buffer cache meanwhile would
+/// find no place.
+struct FlashProcess {
+    rest: Nanos,
+}
+
+impl Process for FlashProcess {
+    fn role(&self) -> Role {
+        Role::FlashWriter
+    }
+
+    fn step(&mut self, core: &Core, context: &Context) -> Result<bool> {
+        let Some(flash) = core.cache.flash() else { return Ok(false) };
+        let moved = flash.turn(core, context);
+        self.rest = flash.rest(core.environment.clock.now());
+        Ok(moved)
+    }
+
+    fn idle(&self) -> Nanos {
+        self.rest
+    }
+}
+
+/// `fcw0`.
+pub(crate) fn process() -> Box<dyn Process> {
+    Box::new(FlashProcess { rest: SLEEP })
 }

@@ -5,6 +5,7 @@ use crate::cache;
 use crate::context::Environment;
 use crate::files::admin::{announce_files, announce_tablespace, is_blank_or_ours, remove_if_there};
 use crate::files::control::{self, Content, FileRecord, FileState, State, TablespaceKind};
+use crate::flash;
 use crate::page::Lsn;
 use crate::parameter::{Parameter, Parameters};
 use crate::redo::{GroupSpec, RedoLog};
@@ -73,6 +74,9 @@ impl Instance {
         let core = &self.core;
         for writer in cache::database_writers(core)? {
             core.processes.start(core, writer)?;
+        }
+        if core.cache.flash().is_some() {
+            core.processes.start(core, flash::writer())?;
         }
         self.start_log_writer_and_checkpointer()?;
         for file in core.files.all() {

@@ -6,6 +6,7 @@ use crate::context::{Background, Environment};
 use crate::files::FileSet;
 use crate::files::admin;
 use crate::files::control::{self, Content, ControlFile, ControlPlan, FIRST_COPY, State};
+use crate::flash;
 use crate::parameter::{Parameter, Parameters};
 use crate::redo::{self, RedoLog};
 use crate::statistics::Statistics;
@@ -67,6 +68,9 @@ impl Instance {
         let core = &self.core;
         for writer in cache::database_writers(core)? {
             core.processes.start(core, writer)?;
+        }
+        if core.cache.flash().is_some() {
+            core.processes.start(core, flash::writer())?;
         }
         core.cache.restore_torn(core, context)?;
         core.redo.recover(core, context)?;

@@ -21,6 +21,8 @@ pub enum Role {
     LogWriter,
     /// Writes dirty blocks; there may be several.
     DatabaseWriter(u8),
+    /// Writes to the flash cache what left the buffer cache.
+    FlashWriter,
     /// Moves the checkpoint on.
     Checkpointer,
     /// Rolls back what a crash left, purges, tidies.
@@ -28,7 +30,7 @@ pub enum Role {
 }
 
 impl fmt::Display for Role {
-    /// The name that DBAs know: `lgwr`, `dbw0`, `ckpt`, `smon`. As Oracle, `dbwa` follows `dbw9`.
+    /// The name that DBAs know: `lgwr`, `dbw0`, `ckpt`, `smon`; and `fcw0`, which is ours. As Oracle, `dbwa` follows `dbw9`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LogWriter => f.pad("lgwr"),
@@ -36,6 +38,7 @@ impl fmt::Display for Role {
                 let digit = char::from_digit((*n).into(), 36).unwrap_or('z');
                 f.pad(&format!("dbw{digit}"))
             }
+            Self::FlashWriter => f.pad("fcw0"),
             Self::Checkpointer => f.pad("ckpt"),
             Self::SystemMonitor => f.pad("smon"),
         }
@@ -270,12 +273,13 @@ mod tests {
             Role::LogWriter,
             Role::DatabaseWriter(0),
             Role::DatabaseWriter(11),
+            Role::FlashWriter,
             Role::Checkpointer,
             Role::SystemMonitor,
         ]
         .iter()
         .map(Role::to_string)
         .collect();
-        assert_eq!(names, ["lgwr", "dbw0", "dbwb", "ckpt", "smon"]);
+        assert_eq!(names, ["lgwr", "dbw0", "dbwb", "fcw0", "ckpt", "smon"]);
     }
 }

@@ -89,14 +89,23 @@ impl Observed {
         }
         let cpu = sum(statistics, "time", "DB CPU") / 1e9;
         let queued = sum(statistics, "time", "OS Wait-cpu (latency) time") / 1e9;
-        let reads = waits.iter().filter(|row| row.foreground && READ_WAITS.contains(&row.event.as_str()));
-        let reading: f64 = reads.map(|row| row.time_ns as f64 / 1e9).sum();
+        let (reading, waiting) =
+            waits.iter().filter(|row| row.foreground).fold((0.0, 0.0), |(read, other), row| {
+                let seconds = row.time_ns as f64 / 1e9;
+                if READ_WAITS.contains(&row.event.as_str()) {
+                    (read + seconds, other)
+                } else {
+                    (read, other + seconds)
+                }
+            });
+        // Who is woken queues for a processor while his wait still counts, so what is left of the whole is too little; and pauses are no waits.
+        let other = waiting.max(whole - cpu - queued - reading);
         Some(Self {
             sessions,
             cores: cores(),
             reads_per_second: Some(requests / seconds.max(1e-9)),
             cpu_seconds: cpu / requests,
-            other_seconds: (whole - cpu - queued - reading).max(0.0) / requests,
+            other_seconds: other / requests,
         })
     }
 

@@ -488,6 +488,16 @@ impl World {
             for number in 0..self.cache.writer_count() {
                 scope.spawn(move || self.run_writer(number));
             }
+            if let Some(flash) = self.cache.flash() {
+                scope.spawn(move || {
+                    let context = self.context();
+                    while !self.stopping.load(Ordering::Acquire) {
+                        if !flash.turn(self, &context) {
+                            std::thread::sleep(std::time::Duration::from_micros(200));
+                        }
+                    }
+                });
+            }
             // Also when the body panics: a test that fails should not hang.
             let _stop = Stop(self);
             body()
@@ -585,6 +595,7 @@ impl Site for World {
         *self.posted.lock() = true;
         self.bell.notify_all();
     }
+    fn post_flash_writer(&self) {}
     fn post_checkpointer(&self) -> bool {
         false
     }
