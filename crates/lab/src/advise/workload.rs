@@ -11,10 +11,21 @@ use stats::mrc::gain::Workload;
 const READ_WAITS: [&str; 4] =
     ["db file sequential read", "db file scattered read", "db file parallel read", "read by other session"];
 
+/// Classes of waits for another session. He reads: they become shorter as his reads do, and meanwhile there is a session less.
+const CONTENTION: [&str; 2] = ["Application", "Concurrency"];
+
+fn is_read(row: &WaitEventRow) -> bool {
+    READ_WAITS.contains(&row.event.as_str())
+}
+
+fn is_contention(row: &WaitEventRow) -> bool {
+    !is_read(row) && CONTENTION.contains(&row.wait_class.as_str())
+}
+
 /// Sessions and their time for each read request, without the read itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// Sessions at once.
+    /// Sessions at once that do not wait for each other.
     pub sessions: u32,
     /// Processors of this machine.
     pub cores: u32,
@@ -89,19 +100,17 @@ impl Observed {
         }
         let cpu = sum(statistics, "time", "DB CPU") / 1e9;
         let queued = sum(statistics, "time", "OS Wait-cpu (latency) time") / 1e9;
-        let (reading, waiting) =
-            waits.iter().filter(|row| row.foreground).fold((0.0, 0.0), |(read, other), row| {
-                let seconds = row.time_ns as f64 / 1e9;
-                if READ_WAITS.contains(&row.event.as_str()) {
-                    (read + seconds, other)
-                } else {
-                    (read, other + seconds)
-                }
-            });
-        // Who is woken queues for a processor while his wait still counts, so what is left of the whole is too little; and pauses are no waits.
-        let other = waiting.max(whole - cpu - queued - reading);
+        let spent = |wanted: &dyn Fn(&WaitEventRow) -> bool| -> f64 {
+            waits.iter().filter(|row| row.foreground && wanted(row)).map(|row| row.time_ns as f64 / 1e9).sum()
+        };
+        let reading = spent(&is_read);
+        let contention = spent(&is_contention);
+        let waiting = spent(&|row| !is_read(row) && !is_contention(row));
+        // Who is woken queues for a processor while his wait still counts, so what is left of the whole may be too little; and pauses are no waits.
+        let other = waiting.max(whole - cpu - queued - reading - contention);
+        let at_work = f64::from(sessions) * (1.0 - contention / whole.max(1e-9));
         Some(Self {
-            sessions,
+            sessions: (at_work.round() as u32).clamp(1, sessions),
             cores: cores(),
             reads_per_second: Some(requests / seconds.max(1e-9)),
             cpu_seconds: cpu / requests,

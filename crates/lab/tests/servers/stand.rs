@@ -91,10 +91,10 @@ pub fn processes_in(folder: &Path) -> Vec<String> {
     let inside = processes.filter(|process| {
         std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder))
     });
-    inside
-        .map(|process| {
-            String::from_utf8_lossy(&std::fs::read(process.path().join("cmdline")).unwrap_or_default())
-                .replace('\0', " ")
-        })
-        .collect()
+    let words = |process: std::fs::DirEntry| {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ")
+    };
+    // Who is at its very end has no command line any more.
+    inside.map(words).filter(|words| !words.is_empty()).collect()
 }
