@@ -39,6 +39,7 @@ fn engine(name: &str) -> String {
         "lgwr" => "log writer",
         "ckpt" => "checkpointer",
         "smon" => "system monitor",
+        "fcw0" => "flash cache writer",
         _ if name.starts_with("dbw") => "database writer",
         _ if name.len() >= 4 && name.starts_with("io") && name[2..].bytes().all(|b| b.is_ascii_digit()) => {
             "I/O threads"
@@ -98,6 +99,7 @@ mod tests {
         for (product, seen, role) in [
             (Product::Engine, named("lgwr"), "log writer"),
             (Product::Engine, named("dbw1"), "database writer"),
+            (Product::Engine, named("fcw0"), "flash cache writer"),
             (Product::Engine, named("redoubt"), "foreground"),
             (Product::Engine, named("io03"), "I/O threads"),
             (Product::Engine, named("iou-wrk-77"), "kernel workers (iou-wrk)"),
