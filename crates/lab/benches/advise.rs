@@ -324,7 +324,12 @@ fn waits(played: &Performance) -> String {
     let time = played.interval.db_time();
     let great = time.waits.iter().filter(|(_, share)| *share >= 0.01);
     let words = great.map(|(event, share)| format!("{} {:.0} %", event.name(), share * 100.0));
-    format!("CPU {:.0} %, {}", time.cpu * 100.0, words.collect::<Vec<_>>().join(", "))
+    format!(
+        "{:.2} of {SESSIONS} sessions active: CPU {:.0} %, {}",
+        time.active,
+        time.cpu * 100.0,
+        words.collect::<Vec<_>>().join(", ")
+    )
 }
 
 struct Reader {

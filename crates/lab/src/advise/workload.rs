@@ -99,22 +99,19 @@ impl Observed {
             return None;
         }
         let cpu = sum(statistics, "time", "DB CPU") / 1e9;
-        let queued = sum(statistics, "time", "OS Wait-cpu (latency) time") / 1e9;
         let spent = |wanted: &dyn Fn(&WaitEventRow) -> bool| -> f64 {
             waits.iter().filter(|row| row.foreground && wanted(row)).map(|row| row.time_ns as f64 / 1e9).sum()
         };
-        let reading = spent(&is_read);
         let contention = spent(&is_contention);
         let waiting = spent(&|row| !is_read(row) && !is_contention(row));
-        // Who is woken queues for a processor while his wait still counts, so what is left of the whole may be too little; and pauses are no waits.
-        let other = waiting.max(whole - cpu - queued - reading - contention);
+        let pausing = (whole - sum(statistics, "time", "DB time") / 1e9).max(0.0);
         let at_work = f64::from(sessions) * (1.0 - contention / whole.max(1e-9));
         Some(Self {
             sessions: (at_work.round() as u32).clamp(1, sessions),
             cores: cores(),
             reads_per_second: Some(requests / seconds.max(1e-9)),
             cpu_seconds: cpu / requests,
-            other_seconds: other / requests,
+            other_seconds: (waiting + pausing) / requests,
         })
     }
 
