@@ -3,9 +3,8 @@
 //! A slow disk is made of a loop device whose reads are capped; the flash cache lies in `--fast`, or beside it on the disk as it is: then redo,
 //! data files and flash cache share that disk, which no prediction knows. Each workload is played without a flash cache while its references are
 //! kept, and from them and from both places, measured as the command measures them, each size is predicted. Then it is played with a real flash
-//! cache of each size, on a database made anew. All play as long before the window as in it, and the prediction counts the second half of the
-//! references; a run that is expected to be faster is given as much less time, so that both sides count the same part of the same work: order entry
-//! becomes another workload as its tables grow. Needs root.
+//! cache of each size, on a database made anew. All do as much before the window as in it, and the prediction counts the second half of the
+//! references, so both sides count the same part of the same work: order entry becomes another workload as its tables grow. Needs root.
 //!
 //! `cargo x bench advise --seconds 20 --iops 3000 --policy scan_resistant --fast /dev/shm`
 #![forbid(unsafe_code)]
@@ -27,7 +26,7 @@ use lab::advise::{Observed, Place, points};
 use lab::bench::{Bench, Purpose};
 use lab::compare::configuration::Configuration;
 use lab::control::{Control, Silent};
-use lab::database::drive::{self, Pace, Performance, Played, Player, Terms};
+use lab::database::drive::{self, Pace, Performance, Player, Terms};
 use lab::database::order_entry::{self, Scale, Think};
 use lab::database::random_read::{self, Rows, Shape};
 use lab::database::{Database, Sizes};
@@ -63,6 +62,14 @@ enum Work {
     /// Few rows often, many rarely, and one session that reads all of them in turn, again and again.
     Skewed,
     OrderEntry,
+}
+
+/// How it went.
+struct Played {
+    /// Operations before the window.
+    warm: u64,
+    performance: Performance,
+    references: References,
 }
 
 struct World {
@@ -148,7 +155,8 @@ fn configuration() -> Configuration {
 
 impl World {
     fn compare(&self, work: Work, measured: bool, bench: &mut Bench, goals: &mut Goals) {
-        let (alone, references) = self.on_new_database(work, None, self.seconds, bench);
+        let played = self.on_new_database(work, None, None, bench);
+        let (alone, references) = (&played.performance, &played.references);
         let seconds = alone.trial.seconds();
         let observed = Observed::of_interval(&alone.interval, SESSIONS, seconds).expect("reads");
         self.group.enter_self().expect("enter the group");
@@ -163,7 +171,7 @@ impl World {
         let around = observed.around(&slow, &fast);
         let all = if measured { [8, 16, 24, 32, 48].as_slice() } else { [2].as_slice() };
         let all: Vec<Bytes> = all.iter().map(|mib| Bytes::mib(*mib)).collect();
-        let predicted = points(&references, self.policy, BLOCK, &all, Some(&around));
+        let predicted = points(references, self.policy, BLOCK, &all, Some(&around));
         println!(
             "\n{work:?}: {:.0} operations/s without, {} reads, {} references kept, rate {:.2}, reads of {}; fast {:.0} µs, cpu {:.0} µs, \
              other {:.0} µs a read",
@@ -176,12 +184,12 @@ impl World {
             observed.cpu_seconds * 1e6,
             observed.other_seconds * 1e6,
         );
-        println!("  {}", waits(&alone));
+        println!("  {}", waits(alone));
         println!("  flash cache   hits: predicted          measured       speed-up: predicted      measured");
         for point in predicted {
             let said = point.speed_up.expect("both devices are known");
-            let (with, references) =
-                self.on_new_database(work, Some(point.bytes), self.seconds / said.value, bench);
+            let Played { performance: with, references, .. } =
+                self.on_new_database(work, Some(point.bytes), Some(&played), bench);
             // What is predicted from this very run tells whether the model is wrong, or the workload another.
             let own = points(&references, self.policy, BLOCK, &[point.bytes], None);
             let hits = hit_ratio(&with);
@@ -226,9 +234,9 @@ impl World {
         &self,
         work: Work,
         flash: Option<Bytes>,
-        seconds: f64,
+        like: Option<&Played>,
         bench: &mut Bench,
-    ) -> (Performance, References) {
+    ) -> Played {
         let workspace = Arc::new(Workspace::create(&self.slow, bench.journal()).expect("a workspace"));
         let sizes = Sizes {
             block: BLOCK,
@@ -252,7 +260,7 @@ impl World {
             ]
         });
         let instance = database.open_with(&configuration(), &parameters).expect("open");
-        let played = self.play(work, &instance, seconds);
+        let played = self.play(work, &instance, like);
         instance.shutdown(Shutdown::Immediate).expect("shut down");
         drop(database);
         bench.remove(&workspace).expect("remove the database");
@@ -273,25 +281,54 @@ impl World {
         session.alter_system(&AlterSystem::Checkpoint).expect("checkpoint");
     }
 
-    fn play(&self, work: Work, instance: &Instance, seconds: f64) -> (Performance, References) {
-        const NOTHING: &Watch = &Watch { disks: Vec::new(), flushes: Vec::new() };
+    /// Fills caches, then measures. `like`: as many operations each time as there; otherwise for as long as the flags say.
+    fn play(&self, work: Work, instance: &Instance, like: Option<&Played>) -> Played {
         let mut session = instance.session("prepare").expect("a session");
         let rows = (work != Work::OrderEntry).then(|| random_read::open(&mut session).expect("its rows"));
         session.alter_system(&AlterSystem::FlushBufferCache).expect("flush");
         session.alter_system(&AlterSystem::FlushFlashCache).expect("flush");
         drop(session);
+        self.group.enter_self().expect("enter the group");
+        instance.core.cache.references().start(3, 1 << 20);
+        let part = |seconds: f64, seed: u64| self.part(work, instance, rows.as_ref(), seconds, Seed(seed));
+        let (warm, performance) = match like {
+            None => (part(self.seconds, 1).trial.ops, part(self.seconds, 0)),
+            Some(alone) => {
+                let (mut warm, mut rate) = (0, 0.0);
+                for seed in 1.. {
+                    let trial = part(self.seconds / 20.0, seed).trial;
+                    (warm, rate) = (warm + trial.ops, trial.rate());
+                    if warm >= alone.warm {
+                        break;
+                    }
+                }
+                (warm, part((alone.performance.trial.ops as f64 / rate).min(self.seconds), 0))
+            }
+        };
+        let references = instance.core.cache.references().stop();
+        self.group.leave_self().expect("leave the group");
+        Played { warm, performance, references: references.expect("they were asked for") }
+    }
+
+    fn part(
+        &self,
+        work: Work,
+        instance: &Instance,
+        rows: Option<&Rows>,
+        seconds: f64,
+        seed: Seed,
+    ) -> Performance {
+        const NOTHING: &Watch = &Watch { disks: Vec::new(), flushes: Vec::new() };
         let terms = Terms {
-            settle: Nanos::secs(seconds),
+            settle: Nanos(0),
             measure: Nanos::secs(seconds),
             slice: Nanos::millis(50),
             pace: Pace::Closed,
-            seed: Seed(7),
+            seed,
             cancel: &NEVER,
             watch: NOTHING,
         };
-        self.group.enter_self().expect("enter the group");
-        instance.core.cache.references().start(3, 1 << 20);
-        let performance = match (work, &rows) {
+        let performance = match (work, rows) {
             (Work::Uniform, Some(rows)) => {
                 let shape = Shape { sessions: SESSIONS, batch: 1, span: 0..rows.count() };
                 random_read::run(instance, rows, &shape, terms)
@@ -299,9 +336,7 @@ impl World {
             (Work::Skewed, Some(rows)) => drive::play(instance, skewed(instance, rows), 1, terms),
             _ => order_entry::run(instance, SESSIONS, Think::None, false, terms),
         };
-        let references = instance.core.cache.references().stop();
-        self.group.leave_self().expect("leave the group");
-        (performance.expect("it is played"), references.expect("they were asked for"))
+        performance.expect("it is played")
     }
 }
 
@@ -348,7 +383,7 @@ fn skewed(instance: &Instance, rows: &Rows) -> Vec<Box<dyn Player>> {
 }
 
 impl Player for Reader {
-    fn play(&mut self, rng: &mut Rng) -> Result<Played, LabError> {
+    fn play(&mut self, rng: &mut Rng) -> Result<drive::Played, LabError> {
         let count = self.rows.count();
         let id = match &mut self.scan {
             Some(next) => {
@@ -359,6 +394,6 @@ impl Player for Reader {
             None => ((count as f64).powf(rng.unit()) as u64).min(count - 1) * 7_919 % count,
         };
         self.rows.read(&mut self.session, id)?;
-        Ok(Played { class: 0, bytes: BLOCK.0 })
+        Ok(drive::Played { class: 0, bytes: BLOCK.0 })
     }
 }
