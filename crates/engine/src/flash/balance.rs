@@ -58,14 +58,14 @@ impl Balance {
         (self.at, self.seen) = (now, [hits, misses, writes]);
     }
 
-    /// How far writes should give way to reads: from 0, where nobody reads from here, or one hit saves twice what a write takes, to 1, where
-    /// sessions do nothing but read from here, and a write takes as long as a hit saves.
+    /// How far writes should give way to reads: from 0, where nobody reads from here, or a hit saves more than a write takes, to 1, where sessions do
+    /// nothing but read from here, and a write takes twice as long as a hit saves.
     pub fn yielding(&self) -> f64 {
         let Some(hit) = self.hits.of_a_block() else { return 0.0 };
         let busy = (self.hits.seconds / self.span).min(1.0);
         let saved = self.misses.of_a_block().map_or(0.0, |miss| miss - hit);
         let cost = self.writes.of_a_block().unwrap_or(hit);
-        if cost >= saved { busy } else { busy * (2.0 * cost / saved - 1.0).max(0.0) }
+        if cost >= 2.0 * saved { busy } else { busy * (cost / saved - 1.0).max(0.0) }
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
         near(after([5, 0, 1], [100, 0, 100]), 0.5);
         near(after([40, 0, 1], [100, 0, 100]), 1.0);
         near(after([40, 4, 1], [100, 150, 100]), 1.0);
-        near(after([40, 4, 1], [100, 260, 100]), 0.25);
+        near(after([40, 4, 1], [100, 180, 100]), 0.25);
         near(after([40, 4, 1], [100, 2_100, 100]), 0.0);
         near(after([0, 4, 1], [0, 2_100, 100]), 0.0);
     }

@@ -11,6 +11,7 @@ use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifier
 use crossterm::{cursor, execute, terminal};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -51,6 +52,9 @@ pub fn run(mut source: impl Source, history: History, view: View) -> Result<Exit
     while !stop.load(Ordering::Relaxed) {
         let news = source.take(&mut screen.history, KEYS_EVERY);
         let mut keys = false;
+        if is_gone() {
+            break;
+        }
         while event::poll(Nanos(0).duration()).context("the terminal does not answer")? {
             let event = event::read().context("the terminal does not answer")?;
             keys = true;
@@ -66,6 +70,14 @@ pub fn run(mut source: impl Source, history: History, view: View) -> Result<Exit
     }
     drop(guard);
     Ok(ExitCode::from(stop::INTERRUPTED))
+}
+
+/// Whether the window was closed, or the line cut: who asks such a terminal for keys is never answered.
+fn is_gone() -> bool {
+    let stdin = io::stdin();
+    let mut asked = [PollFd::new(&stdin, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut asked, Some(&at_once)).is_ok() && asked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 struct Screen {
