@@ -1,7 +1,7 @@
 //! What an ordinary user meets: everything that needs no root works, the rest is refused before anything is touched, with what to
 //! type. As root, as in CI, the program runs as `nobody`, in a directory that belongs to him.
 
-use crate::stage::{Done, is_root, measuring};
+use crate::stage::{Done, copy_program, is_root, measuring};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ impl User {
     fn new() -> Self {
         let public = tempfile::tempdir_in("/tmp").expect("a temporary folder");
         fs::set_permissions(public.path(), fs::Permissions::from_mode(0o755)).expect("open the way");
-        fs::copy(env!("CARGO_BIN_EXE_redoubt"), public.path().join("redoubt")).expect("copy the program");
+        copy_program(&public.path().join("redoubt"));
         let directory = public.path().join("data");
         for folder in [&directory, &public.path().join("home")] {
             fs::create_dir(folder).expect("make it");

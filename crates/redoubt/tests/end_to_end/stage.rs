@@ -70,7 +70,7 @@ impl Stage {
         // The build may lie where only root may go, so the program comes along, and the way to it is opened.
         let public = tempfile::tempdir_in("/tmp").expect("a temporary folder");
         let binary = public.path().join("redoubt");
-        fs::copy(env!("CARGO_BIN_EXE_redoubt"), &binary).expect("copy the program");
+        copy_program(&binary);
         let home = public.path().join("home");
         fs::create_dir(&home).expect("make the home");
         for (path, mode) in [(public.path(), 0o755), (home.as_path(), 0o777)] {
@@ -142,4 +142,11 @@ impl Done {
         assert!(!self.stderr.contains("panicked"), "a panic is no message:\n{}", self.stderr);
         self
     }
+}
+
+/// Puts the program elsewhere. By another process: while a file is open for writing here, a process that another test starts has it open too
+/// for a moment, and then it cannot be run ("Text file busy").
+pub fn copy_program(to: &Path) {
+    let status = Command::new("cp").arg(env!("CARGO_BIN_EXE_redoubt")).arg(to).status().expect("cp");
+    assert!(status.success(), "cp to {}", to.display());
 }

@@ -66,8 +66,12 @@ impl Server {
 
     fn start(&self) {
         let folder = self.path("");
-        let options =
-            format!("-c listen_addresses=127.0.0.1 -p {} -k {}", self.port, folder.trim_end_matches('/'));
+        // Whoever commits first sleeps 20 ms and the others wait for him, however fast the disk is.
+        let options = format!(
+            "-c listen_addresses=127.0.0.1 -c commit_delay=20000 -c commit_siblings=0 -p {} -k {}",
+            self.port,
+            folder.trim_end_matches('/')
+        );
         self.done(
             "pg_ctl",
             &["-D", &self.path("data"), "-l", &self.path("log"), "-o", &options, "-w", "start"],
@@ -164,6 +168,7 @@ fn a_server_is_watched_through_its_restart() {
     terminal.press(&["Space"]);
     terminal.until("paused at");
     terminal.press(&["End"]);
+    terminal.until("▶ log file sync");
     terminal.press(&["Enter"]);
     terminal.until("All ▸ log file sync");
     terminal.press(&["Escape"]);
