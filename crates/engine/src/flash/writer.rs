@@ -11,7 +11,7 @@
 use super::balance::{Balance, Spent};
 use super::read::hangs;
 use super::staging::Place;
-use super::{FlashCache, Policy, Reader};
+use super::{FlashCache, POST_EVERY, Policy, Reader};
 use crate::cache::{Site, inline};
 use crate::files::iostat::Transfer;
 use crate::instance::Core;
@@ -107,16 +107,21 @@ impl FlashCache {
         moved
     }
 
-    /// How long the writer may sleep after a turn in which nothing moved, unless it is posted.
+    /// Whether so many blocks wait that none should be waited for: written a few at a time they cost more.
+    fn is_pressed(&self) -> bool {
+        self.staging.waiting() >= POST_EVERY
+    }
+
+    /// How long the writer may sleep after a turn, unless it is posted.
     fn rest(&self, now: Nanos) -> Nanos {
         let Some(writer) = self.writer.try_lock().filter(|_| self.is_on()) else { return SLEEP };
         let oldest = writer.flights.iter().flatten().map(|flight| flight.since).min();
         let rest = match oldest {
             // What takes long may take a little longer.
-            Some(since) => Nanos((now - since).0 / 4),
-            None if self.staging.waiting() > 0 => writer.pause_until - now,
-            None if now - writer.moved_at < SLEEP => SLEEP_BUSY,
-            None => return SLEEP,
+            Some(since) if self.is_pressed() => Nanos((now - since).0 / 4),
+            None if self.is_pressed() => writer.pause_until - now,
+            None if self.staging.waiting() == 0 && now - writer.moved_at >= SLEEP => return SLEEP,
+            _ => SLEEP_BUSY,
         };
         rest.clamp(LOOK_MIN, SLEEP_BUSY)
     }
@@ -283,7 +288,7 @@ impl Process for FlashProcess {
         let Some(flash) = core.cache.flash() else { return Ok(false) };
         let moved = flash.turn(core, context);
         self.rest = flash.rest(core.environment.clock.now());
-        Ok(moved)
+        Ok(moved && (flash.is_pressed() || inline(core)))
     }
 
     fn idle(&self) -> Nanos {
