@@ -35,6 +35,7 @@ impl Lately {
     }
 }
 
+/// What hits, misses and writes took of late.
 #[derive(Debug, Default)]
 pub(super) struct Balance {
     at: Nanos,

@@ -10,7 +10,7 @@ pub enum FlashPolicy {
     /// What is wanted again; gently while sessions read.
     #[default]
     ScanResistant,
-    /// All that is evicted, as fast as the database writer can.
+    /// All that is evicted, as fast as the writer can.
     Classic,
 }
 
