@@ -1,0 +1,20 @@
+//! A client for NFS in user space: no kernel mount, no root.
+//!
+//! The protocol is pure encoding and decoding, without a socket or a clock: [`xdr`] (how values lie on the wire), [`rpc`] (calls,
+//! replies, and how they are cut into records), [`portmap`] and [`mount`] (how an NFSv3 export is found), [`v3`] (its calls).
+//! Whatever comes from the wire is taken for hostile: each length is checked against its bound before anything is allocated or
+//! skipped, and a message that does not hold together is [`xdr::Malformed`], never a panic.
+#![forbid(unsafe_code)]
+
+mod handle;
+pub mod mount;
+pub mod portmap;
+pub mod rpc;
+mod status;
+pub mod xdr;
+
+pub use handle::Handle;
+pub use status::{Fault, Status};
+
+#[cfg(test)]
+mod hostile;
