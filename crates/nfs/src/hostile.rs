@@ -4,7 +4,7 @@
 use crate::rpc::record::Records;
 use crate::rpc::reply::{self, Message};
 use crate::xdr::Reader;
-use crate::{mount, portmap};
+use crate::{mount, portmap, v3};
 use units::{Rng, Seed};
 
 /// Reads one kind of message.
@@ -27,6 +27,47 @@ const DECODERS: &[Decoder] = &[
         read: |r| mount::read_mnt(r).is_ok(),
     },
     Decoder { name: "mnt refused", good: &[13], read: |r| mount::read_mnt(r).is_err() },
+    Decoder {
+        name: "GETATTR of v3",
+        good: &[0, 1, 0o644, 1, 0, 0, 0, 8192, 0, 8192, 0, 0, 0, 1, 0, 7, 1, 0, 1, 0, 1, 0],
+        read: |r| v3::read_getattr(r).is_ok_and(|a| a.size == 8192 && a.file_id == 7),
+    },
+    Decoder { name: "LOOKUP of v3", good: &[0, 4, 0x0102_0304, 0, 0], read: |r| v3::read_lookup(r).is_ok() },
+    Decoder { name: "no name", good: &[2, 0], read: |r| v3::read_lookup(r).is_err() },
+    Decoder {
+        name: "ACCESS of v3",
+        good: &[0, 0, 0x0d],
+        read: |r| v3::read_access(r).is_ok_and(|a| a.read && a.write),
+    },
+    Decoder { name: "CREATE of v3", good: &[0, 1, 4, 9, 0, 0, 0], read: |r| v3::read_create(r).is_ok() },
+    Decoder { name: "SETATTR of v3", good: &[0, 0, 0], read: |r| v3::read_setattr(r).is_ok() },
+    Decoder { name: "REMOVE of v3", good: &[0, 0, 0], read: |r| v3::read_remove(r).is_ok() },
+    Decoder {
+        name: "FSSTAT of v3",
+        good: &[0, 0, 0, 100, 0, 60, 0, 50, 0, 9, 0, 9, 0, 9, 0],
+        read: |r| v3::read_fsstat(r).is_ok_and(|s| s.total == 100 && s.available == 50),
+    },
+    Decoder {
+        name: "FSINFO of v3",
+        good: &[0, 0, 1 << 20, 1 << 20, 1, 1 << 19, 1 << 19, 1, 8192, 1, 0, 0, 1, 27],
+        read: |r| v3::read_fsinfo(r).is_ok_and(|l| l.read_max == 1 << 20 && l.write_max == 1 << 19),
+    },
+    Decoder {
+        name: "PATHCONF of v3",
+        good: &[0, 0, 32_000, 255, 1, 0, 0, 1],
+        read: |r| v3::read_pathconf(r).is_ok_and(|f| f.name_max == 255 && f.no_truncation),
+    },
+    Decoder {
+        name: "READ of v3",
+        good: &[0, 0, 5, 1, 5, 0x6865_6c6c, 0x6f00_0000],
+        read: |r| v3::transfer::read_read(r, 8192).is_ok_and(|read| read.data.len() <= 8192),
+    },
+    Decoder {
+        name: "WRITE of v3",
+        good: &[0, 1, 0, 1, 2, 2, 3, 3, 0, 5, 2, 8, 9],
+        read: |r| v3::transfer::read_write(r, 8192).is_ok_and(|written| written.bytes <= 8192),
+    },
+    Decoder { name: "COMMIT of v3", good: &[0, 0, 0, 8, 9], read: |r| v3::transfer::read_commit(r).is_ok() },
 ];
 
 fn is_message(r: &mut Reader<'_>) -> bool {

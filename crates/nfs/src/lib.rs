@@ -6,13 +6,17 @@
 //! skipped, and a message that does not hold together is [`xdr::Malformed`], never a panic.
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod handle;
 pub mod mount;
 pub mod portmap;
 pub mod rpc;
 mod status;
+pub mod transfer;
+pub mod v3;
 pub mod xdr;
 
+pub use attributes::{Attributes, Kind};
 pub use handle::Handle;
 pub use status::{Fault, Status};
 
