@@ -3,8 +3,11 @@
 
 use crate::rpc::record::Records;
 use crate::rpc::reply::{self, Message};
+use crate::v4::callback::BackChannel;
+use crate::v4::compound::{Op, Results};
 use crate::xdr::Reader;
-use crate::{mount, portmap, v3};
+use crate::xdr::Writer;
+use crate::{mount, portmap, rpc, v3};
 use units::{Rng, Seed};
 
 /// Reads one kind of message.
@@ -68,7 +71,101 @@ const DECODERS: &[Decoder] = &[
         read: |r| v3::transfer::read_write(r, 8192).is_ok_and(|written| written.bytes <= 8192),
     },
     Decoder { name: "COMMIT of v3", good: &[0, 0, 0, 8, 9], read: |r| v3::transfer::read_commit(r).is_ok() },
+    Decoder {
+        name: "handle of v4",
+        good: &[0, 0, 2, 24, 0, 10, 0, 4, 7],
+        read: |r| results(r, |all| all.done(Op::PutRootFh).and_then(|()| all.handle()).is_ok()),
+    },
+    Decoder {
+        name: "GETATTR of v4",
+        good: &[0, 0, 1, 9, 0, 2, 0x0010_0012, 0x2002, 32, 1, 0, 8192, 0, 7, 0o644, 0, 8192],
+        read: |r| results(r, |all| all.attributes().is_ok_and(|a| a.file().is_ok_and(|f| f.size == 8192))),
+    },
+    Decoder {
+        name: "SETATTR of v4",
+        good: &[0, 0, 2, 22, 0, 34, 0, 1, 16],
+        read: |r| results(r, |all| all.size_set().is_ok()),
+    },
+    Decoder {
+        name: "OPEN without a delegation",
+        good: &[0, 0, 1, 18, 0, 1, 2, 3, 4, 1, 0, 1, 0, 2, 4, 0, 3, 1, 0],
+        read: |r| results(r, |all| all.opened().is_ok_and(|open| open.delegation.is_none())),
+    },
+    Decoder {
+        name: "OPEN with a delegation",
+        good: &[0, 0, 1, 18, 0, 1, 2, 3, 4, 1, 0, 1, 0, 2, 6, 0, 2, 5, 6, 7, 8, 0, 1, 0, 9, 0, 0, 0, 0],
+        read: |r| results(r, |all| all.opened().is_ok_and(|open| open.delegation.is_some() && open.confirm)),
+    },
+    Decoder {
+        name: "OPEN_CONFIRM",
+        good: &[0, 0, 2, 22, 0, 20, 0, 1, 2, 3, 4],
+        read: |r| results(r, |all| all.confirmed().is_ok()),
+    },
+    Decoder {
+        name: "CLOSE",
+        good: &[0, 0, 2, 22, 0, 4, 0, 1, 2, 3, 4],
+        read: |r| results(r, |all| all.closed().is_ok()),
+    },
+    Decoder {
+        name: "REMOVE of v4",
+        good: &[0, 0, 1, 28, 0, 1, 0, 1, 0, 2],
+        read: |r| results(r, |all| all.removed().is_ok()),
+    },
+    Decoder {
+        name: "SETCLIENTID",
+        good: &[0, 0, 1, 35, 0, 0, 1, 8, 9],
+        read: |r| results(r, |all| all.client_id_set().is_ok()),
+    },
+    Decoder {
+        name: "EXCHANGE_ID",
+        good: &[0, 0, 1, 42, 0, 0, 1, 1, 0x2_0000, 0, 0, 0, 4, 7, 4, 8, 1, 0, 0, 0, 0, 0],
+        read: |r| results(r, |all| all.exchanged().is_ok()),
+    },
+    Decoder {
+        name: "CREATE_SESSION",
+        good: &[0, 0, 1, 43, 0, 1, 2, 3, 4, 1, 2, 0, 9, 9, 9, 8, 16, 0, 0, 9, 9, 9, 8, 1, 1, 5],
+        read: |r| results(r, |all| all.created().is_ok_and(|made| made.fore.slots > 0)),
+    },
+    Decoder {
+        name: "SEQUENCE and READ of v4",
+        good: &[0, 0, 3, 53, 0, 1, 2, 3, 4, 1, 0, 3, 3, 0, 22, 0, 25, 0, 1, 5, 0x6865_6c6c, 0x6f00_0000],
+        read: |r| {
+            results(r, |all| {
+                all.sequenced().is_ok() && all.read(8192).is_ok_and(|read| read.data.len() <= 8192)
+            })
+        },
+    },
+    Decoder {
+        name: "WRITE of v4",
+        good: &[0, 0, 2, 22, 0, 38, 0, 5, 2, 8, 9],
+        read: |r| results(r, |all| all.written(8192).is_ok_and(|written| written.bytes <= 8192)),
+    },
+    Decoder {
+        name: "COMMIT of v4",
+        good: &[0, 0, 2, 22, 0, 5, 0, 8, 9],
+        read: |r| results(r, |all| all.committed().is_ok()),
+    },
+    Decoder {
+        name: "BIND_CONN_TO_SESSION",
+        good: &[0, 0, 1, 41, 0, 1, 2, 3, 4, 3, 0],
+        read: |r| results(r, |all| all.bound() == Ok(true)),
+    },
+    Decoder {
+        name: "callback",
+        good: &[0, 1, 1, 3, 11, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 2, 3, 4, 1, 5, 6, 8, 1, 1, 2, 10, 5],
+        read: |r| {
+            let mut w = Writer::new();
+            let procedure = rpc::Procedure { program: 0x4000_0000, version: 1, number: 1 };
+            BackChannel::default().answer(&mut w, 1, procedure, *r);
+            assert!(w.len() < r.rest().len() + 600, "an answer is no longer than its question, and a head");
+            matches!(reply::decode(&w.bytes()[4..]), Ok(Message::Reply { result: Ok(_), .. }))
+        },
+    },
 ];
+
+fn results(r: &mut Reader<'_>, read: fn(&mut Results<'_>) -> bool) -> bool {
+    Results::new(*r).is_ok_and(|mut all| read(&mut all))
+}
 
 fn is_message(r: &mut Reader<'_>) -> bool {
     match reply::decode(r.rest()) {

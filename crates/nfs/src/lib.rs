@@ -1,7 +1,8 @@
 //! A client for NFS in user space: no kernel mount, no root.
 //!
 //! The protocol is pure encoding and decoding, without a socket or a clock: [`xdr`] (how values lie on the wire), [`rpc`] (calls,
-//! replies, and how they are cut into records), [`portmap`] and [`mount`] (how an NFSv3 export is found), [`v3`] (its calls).
+//! replies, and how they are cut into records), [`portmap`] and [`mount`] (how an NFSv3 export is found), [`v3`] and [`v4`] (their calls, and
+//! what has to be remembered between them).
 //! Whatever comes from the wire is taken for hostile: each length is checked against its bound before anything is allocated or
 //! skipped, and a message that does not hold together is [`xdr::Malformed`], never a panic.
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ pub mod rpc;
 mod status;
 pub mod transfer;
 pub mod v3;
+pub mod v4;
 pub mod xdr;
 
 pub use attributes::{Attributes, Kind};
