@@ -14,6 +14,7 @@ pub mod error;
 pub mod facts;
 mod files;
 pub mod journal;
+pub mod process;
 pub mod server;
 pub mod trace;
 pub mod workspace;

@@ -10,6 +10,7 @@
 
 mod buffer;
 mod counter;
+pub mod descriptor;
 mod error;
 mod file;
 mod mode;

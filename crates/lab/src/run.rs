@@ -147,6 +147,8 @@ pub struct Options {
     pub flash: Setup,
     /// Parameters of the database, by name.
     pub parameters: Vec<(String, String)>,
+    /// The longest that a server may say nothing.
+    pub patience: Nanos,
     /// Read back at the end what was written.
     pub verify: bool,
     /// Keep block references, for `redoubt advise flash`.

@@ -1,6 +1,9 @@
 //! What can be typed, and the help that teaches it.
 
+pub mod server;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use server::ServerOptions;
 use std::path::PathBuf;
 use units::Bytes;
 
@@ -193,12 +196,9 @@ pub struct Run {
     /// With the URL of a server: make tables there, in a schema redoubt_… of our own, and drop it at the end.
     #[arg(long)]
     pub allow_writes: bool,
-    /// Folder of PostgreSQL's programs [default: found along PATH and in the usual folders].
-    #[arg(long, value_name = "DIR")]
-    pub pg_bin: Option<PathBuf>,
-    /// Folder of MariaDB's programs [default: found along PATH and in the usual folders].
-    #[arg(long, value_name = "DIR")]
-    pub mariadb_bin: Option<PathBuf>,
+    /// Where its programs are, and how long it may hang.
+    #[command(flatten)]
+    pub server: ServerOptions,
     /// Directory on the storage in question.
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,

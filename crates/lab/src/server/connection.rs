@@ -1,6 +1,7 @@
 //! A session with a server, in the few verbs that the workloads need.
 
 use super::ServerError;
+use std::os::fd::OwnedFd;
 
 /// A value of a prepared statement.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,12 @@ pub trait Connection: Send {
         statement: StatementId,
         parameters: &[Parameter<'_>],
     ) -> Result<Option<i64>, ServerError>;
+
+    /// A second descriptor of its socket.
+    ///
+    /// # Errors
+    /// The process has too many open files.
+    fn socket(&self) -> std::io::Result<OwnedFd>;
 
     /// The number that a query answers; 0 where it answers none.
     ///

@@ -3,6 +3,7 @@
 use super::Kind;
 use std::path::PathBuf;
 use thiserror::Error;
+use units::Nanos;
 
 /// A server that cannot be had or does not do what it is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -59,14 +60,26 @@ pub enum ServerError {
         advice: String,
     },
     /// It went away while it was needed.
-    #[error(
-        "{kind} is gone: it was killed, crashed or lost its storage meanwhile; its last words: {said}. What was measured until then is in the record"
-    )]
+    #[error("{kind} is gone: {why}; its last words: {said}")]
     Gone {
         /// Which one.
         kind: Kind,
+        /// The likely cause, with what to look at or to type.
+        why: String,
         /// What the driver or its log says.
         said: String,
+    },
+    /// It is there and says nothing.
+    #[error(
+        "{kind} hangs: for {silence} it did not even answer `select 1`, so its sessions were let go; {why}"
+    )]
+    Silent {
+        /// Which one.
+        kind: Kind,
+        /// How long it was waited for.
+        silence: Nanos,
+        /// The likely cause, with what to look at or to type.
+        why: String,
     },
     /// It does not let us make a schema of our own.
     #[error(
@@ -101,7 +114,7 @@ impl ServerError {
     pub(super) fn said(kind: Kind, code: &str, said: &str) -> Self {
         let said = said.trim().to_owned();
         match advice(code) {
-            Some(GONE) => Self::Gone { kind, said },
+            Some(GONE) => Self::gone(kind, &said),
             advice => Self::Refused { kind, said, code: code.to_owned(), advice: advice.unwrap_or_default() },
         }
     }
@@ -111,18 +124,20 @@ impl ServerError {
         matches!(self, Self::Refused { code, .. } if ["40P01", "40001", "1213", "1205"].contains(&code.as_str()))
     }
 
-    /// The same with the last words of the server's log, when it is gone.
-    pub(super) fn with_log(self, log: &str) -> Self {
-        match self {
-            Self::Gone { kind, said } if !log.is_empty() => {
-                Self::Gone { kind, said: format!("{said} | {log}") }
-            }
-            other => other,
-        }
+    /// A server that is gone, for a reason that is not known yet.
+    pub(super) fn gone(kind: Kind, said: &str) -> Self {
+        let why =
+            "it was killed, crashed, was restarted or lost its storage meanwhile; see its log".to_owned();
+        Self::Gone { kind, why, said: said.to_owned() }
     }
 }
 
 const GONE: &str = "gone";
+
+/// Whether a code says that all connections are taken.
+pub(super) fn is_full(code: &str) -> bool {
+    ["53300", "1040", "1203"].contains(&code)
+}
 
 /// The likely cause behind a SQLSTATE of PostgreSQL or a number of MariaDB.
 fn advice(code: &str) -> Option<&'static str> {
@@ -131,7 +146,7 @@ fn advice(code: &str) -> Option<&'static str> {
             "; all connections are taken: type fewer --sessions, or --set max_connections=NUMBER"
         }
         "53100" | "1021" | "1114" | "3" => {
-            "; the disk is full, see: df -h; free some space, or type a smaller --scale"
+            "; the disk is full, see: df -h; free some space, name another directory with --dir, or type a smaller --scale or fewer --minutes"
         }
         "28P01" | "28000" | "1045" => {
             "; the password or the user is wrong, or this host is not let in; a password is taken from the URL, PGPASSWORD or ~/.pgpass, \

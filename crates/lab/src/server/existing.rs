@@ -4,6 +4,8 @@
 //! (`host` speaks to no server). What the server is set to is asked, never set.
 
 use super::durability::given_up;
+use super::fate;
+use super::lifeline::{Lifeline, Pulse};
 use super::site::Site;
 use super::url::{Address, Host};
 use super::{Connection, Connector, Kind, Server, ServerError};
@@ -11,7 +13,10 @@ use crate::LabError;
 use host::journal::{Journal, Step, Undo};
 use std::path::PathBuf;
 use std::sync::Arc;
-use units::{Bytes, Seed};
+use units::{Bytes, Nanos, Seed};
+
+/// What our own session is called there.
+const PROGRAM: &str = "redoubt";
 
 /// An existing server, with a schema of ours in it.
 pub struct Existing {
@@ -21,6 +26,10 @@ pub struct Existing {
     version: String,
     block: Bytes,
     settings: Vec<(String, String)>,
+    lifeline: Arc<Lifeline>,
+    /// Kept from the first moment to the last: others may take all connections meanwhile, and the schema must go.
+    session: Box<dyn Connection>,
+    _pulse: Pulse,
 }
 
 /// What is asked of it before anything is made.
@@ -47,7 +56,7 @@ const MARIADB: &str = "show global variables where variable_name in ('innodb_flu
 /// # Errors
 /// It does not answer, lets us not in, or takes no writes.
 pub fn look(address: &Address) -> Result<Facts, LabError> {
-    let mut session = address.connect("redoubt")?;
+    let mut session = address.connect(PROGRAM).map_err(fate::refused_by_existing)?;
     let rows = session.rows(match address.kind {
         Kind::Postgres => POSTGRES,
         Kind::Mariadb => MARIADB,
@@ -99,23 +108,47 @@ impl Facts {
 }
 
 impl Existing {
-    /// Makes a schema of our own. 1. the journal knows how to drop it; 2. it is made.
+    /// Makes a schema of our own. 1. the journal knows how to drop it; 2. it is made. `patience`: the longest that the server may say
+    /// nothing.
     ///
     /// # Errors
     /// The journal cannot be written; what the server says.
-    pub fn open(address: Address, facts: &Facts, journal: &mut Journal) -> Result<Self, LabError> {
+    pub fn open(
+        address: Address,
+        facts: &Facts,
+        patience: Nanos,
+        journal: &mut Journal,
+    ) -> Result<Self, LabError> {
+        let lifeline = Lifeline::new(patience);
         let schema = format!("redoubt_{:08x}", Seed::draw().0 & 0xffff_ffff);
         let step = journal.will(Undo::DropSchema { schema: schema.clone(), client: client(&address) })?;
-        let made = address
-            .connect("redoubt")
-            .and_then(|mut session| session.execute(&create(address.kind, &schema)));
-        if let Err(error) = made {
-            // It was never there.
-            journal.settle(step)?;
-            return Err(denied(&address, error).into());
-        }
+        let address = Arc::new(address);
+        let made = address.connect(PROGRAM).and_then(|session| {
+            let mut session = lifeline.hold(session);
+            session.execute(&create(address.kind, &schema))?;
+            Ok(session)
+        });
+        let session = match made {
+            Ok(session) => session,
+            Err(error) => {
+                // It was never there.
+                journal.settle(step)?;
+                return Err(fate::explain_existing(denied(&address, error), &lifeline).into());
+            }
+        };
+        let connector = Connector::existing(address.clone(), schema.clone(), &lifeline);
+        let pulse = Pulse::start(&connector, &lifeline);
         let (version, block, settings) = (facts.version.clone(), facts.block, facts.settings.clone());
-        Ok(Self { address: Arc::new(address), schema, step, version, block, settings })
+        match pulse {
+            Ok(_pulse) => {
+                Ok(Self { address, schema, step, version, block, settings, lifeline, session, _pulse })
+            }
+            Err(error) => {
+                drop_schema(&address, &schema, session)?;
+                journal.settle(step)?;
+                Err(fate::explain_existing(error, &lifeline).into())
+            }
+        }
     }
 
     /// What it is set to, by name.
@@ -138,8 +171,11 @@ impl Existing {
     /// # Errors
     /// What the server says, and what to type.
     pub fn close(self, journal: &mut Journal) -> Result<(), LabError> {
-        let drop = drop_statement(self.address.kind, &self.schema);
-        self.address.connect("redoubt")?.execute(&drop)?;
+        // Whoever does not answer anybody is not asked: the schema stays in the journal.
+        if self.lifeline.silent().is_some() {
+            return Ok(());
+        }
+        drop_schema(&self.address, &self.schema, self.session)?;
         journal.settle(self.step)?;
         Ok(())
     }
@@ -155,11 +191,11 @@ impl Site for Existing {
     }
 
     fn connector(&self) -> Connector {
-        Connector::existing(self.address.clone(), self.schema.clone())
+        Connector::existing(self.address.clone(), self.schema.clone(), &self.lifeline)
     }
 
     fn explain(&self, error: ServerError) -> ServerError {
-        error
+        fate::explain_existing(error, &self.lifeline)
     }
 
     fn block(&self) -> Bytes {
@@ -196,6 +232,15 @@ fn create(kind: Kind, schema: &str) -> String {
     }
 }
 
+/// By the session that is there, or, where that was lost, by a new one.
+fn drop_schema(address: &Address, schema: &str, mut session: Box<dyn Connection>) -> Result<(), ServerError> {
+    let statement = drop_statement(address.kind, schema);
+    match session.execute(&statement) {
+        Err(ServerError::Gone { .. }) => address.connect(PROGRAM)?.execute(&statement),
+        done => done,
+    }
+}
+
 fn drop_statement(kind: Kind, schema: &str) -> String {
     match kind {
         Kind::Postgres => format!("drop schema if exists {schema} cascade"),
@@ -226,9 +271,15 @@ fn denied(address: &Address, error: ServerError) -> ServerError {
 /// The client program of the server, and how it gets there; a password it finds where it always does.
 fn client(address: &Address) -> Vec<String> {
     match address.kind {
-        Kind::Postgres => ["psql", "-XqwAt", "-d", &address.to_string()].map(str::to_owned).into(),
+        Kind::Postgres => {
+            // It may have gone for good: whoever cleans up must not wait for it.
+            let address = address.to_string();
+            let sign = if address.contains('?') { '&' } else { '?' };
+            ["psql", "-XqwAt", "-d", &format!("{address}{sign}connect_timeout=10")].map(str::to_owned).into()
+        }
         Kind::Mariadb => {
-            let mut words = vec!["mariadb".to_owned(), format!("--user={}", address.user)];
+            let mut words =
+                vec!["mariadb".to_owned(), format!("--user={}", address.user), "--connect-timeout=10".into()];
             match &address.host {
                 Host::Socket(path) => words.push(format!("--socket={}", path.display())),
                 Host::Name(name) => {

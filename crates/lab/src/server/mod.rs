@@ -7,12 +7,15 @@
 
 pub mod cases;
 pub mod connection;
+mod connector;
 pub mod counters;
 pub mod durability;
 mod error;
 pub mod existing;
+mod fate;
 mod files;
 pub mod find;
+pub mod lifeline;
 pub mod mariadb;
 pub mod open;
 pub mod possible;
@@ -26,15 +29,18 @@ pub(crate) mod visitor;
 pub mod watcher;
 
 pub use connection::{Connection, Parameter};
+pub use connector::Connector;
 pub use error::ServerError;
 
 use crate::LabError;
 use engine::Placement;
+use fate::Remains;
 use files::{Files, Layout};
 use find::Programs;
 use host::journal::Journal;
 use host::server::{Ending, User};
 use io::{Api, IoMode};
+use lifeline::{Lifeline, PATIENCE, Pulse};
 use site::Site;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -148,6 +154,9 @@ pub struct Server {
     version: String,
     files: Files,
     process: Option<Child>,
+    /// All sessions with it, and who asks whether it answers.
+    lifeline: Arc<Lifeline>,
+    pulse: Option<Pulse>,
     settings: Settings,
     /// It has everything that it gets when it first runs.
     furnished: bool,
@@ -175,8 +184,9 @@ impl Server {
             Kind::Mariadb => &["mysql"],
         })?;
         let files = Files::create(kind, parent, placement, user, journal)?;
-        let (process, settings, furnished) = (None, settings.clone(), false);
-        let this = Self { kind, programs, version, files, process, settings, furnished };
+        let (process, pulse, settings, furnished) = (None, None, settings.clone(), false);
+        let lifeline = Lifeline::new(PATIENCE);
+        let this = Self { kind, programs, version, files, process, lifeline, pulse, settings, furnished };
         let socket = this.connector().socket();
         if socket.as_os_str().len() > SOCKET_PATH_MAX {
             return Err(LabError::Target(format!(
@@ -202,6 +212,11 @@ impl Server {
     /// `15.20`, `10.11.19` ….
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// The longest that it may say nothing once it has started, before its sessions are let go; [`PATIENCE`] otherwise.
+    pub fn set_patience(&mut self, patience: Nanos) {
+        self.lifeline = Lifeline::new(patience);
     }
 
     /// What it was last told.
@@ -248,7 +263,9 @@ impl Server {
         let ended = match waited {
             Ok(None) => {
                 self.process = Some(child);
-                return self.furnish();
+                self.furnish()?;
+                self.pulse = Some(Pulse::start(&self.connector(), &self.lifeline)?);
+                return Ok(());
             }
             Ok(Some(_)) => None,
             Err(LabError::Cancelled) => Some(LabError::Cancelled),
@@ -276,6 +293,7 @@ impl Server {
     /// # Errors
     /// It was gone already, or does not end in time: then it is killed.
     pub fn stop(&mut self) -> Result<(), LabError> {
+        self.pulse = None;
         let Some(mut child) = self.process.take() else { return Ok(()) };
         if let Ok(Some(_)) = child.try_wait() {
             return Err(self.gone("it had ended before it was stopped"));
@@ -334,6 +352,7 @@ impl Server {
 
     /// Ends it at once, as after an error: its files go with it.
     pub(crate) fn kill(&mut self) {
+        self.pulse = None;
         if let Some(mut child) = self.process.take() {
             // Its children end by themselves or by the journal's undo.
             let _ = child.kill();
@@ -351,12 +370,18 @@ impl Server {
 
     /// What opens sessions, also after it was stopped and started again.
     pub fn connector(&self) -> Connector {
-        Connector { kind: self.kind, way: Way::Private(self.files.main().path().to_owned()) }
+        Connector::private(self.kind, self.files.main().path(), &self.lifeline)
     }
 
-    /// The same error, with the server's last words where it is gone.
+    /// The same error, with what became of the server and its last words where it is gone.
     pub fn explain(&self, error: ServerError) -> ServerError {
-        error.with_log(&self.last_words())
+        let remains = Remains {
+            lifeline: &self.lifeline,
+            process: self.process(),
+            processes: self.files.main().processes(),
+            log: self.last_words(),
+        };
+        remains.explain(self.kind, error)
     }
 
     /// The process that others begin from; none when it does not run.
@@ -365,59 +390,11 @@ impl Server {
     }
 
     fn gone(&self, said: &str) -> LabError {
-        ServerError::Gone { kind: self.kind, said: said.to_owned() }.with_log(&self.last_words()).into()
+        self.explain(ServerError::gone(self.kind, said)).into()
     }
 
     fn last_words(&self) -> String {
         last_words(&self.files.main().path().join(LOG))
-    }
-}
-
-/// Opens sessions with a server.
-#[derive(Clone, Debug)]
-pub struct Connector {
-    kind: Kind,
-    way: Way,
-}
-
-#[derive(Clone, Debug)]
-enum Way {
-    /// The folder of a private server.
-    Private(PathBuf),
-    /// A server that was there before, and our schema in it.
-    Existing(Arc<url::Address>, String),
-}
-
-impl Connector {
-    /// To a server that was there before; sessions are in `schema`.
-    pub(super) fn existing(address: Arc<url::Address>, schema: String) -> Self {
-        Self { kind: address.kind, way: Way::Existing(address, schema) }
-    }
-
-    /// Whose.
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    /// A session, named `application` where the server shows such names.
-    ///
-    /// # Errors
-    /// What the server says; that it is gone.
-    pub fn connect(&self, application: &str) -> Result<Box<dyn Connection>, ServerError> {
-        match (&self.way, self.kind) {
-            (Way::Existing(address, schema), _) => existing::connect(address, schema, application),
-            (Way::Private(folder), Kind::Postgres) => postgres::connect(folder, application),
-            (Way::Private(_), Kind::Mariadb) => mariadb::connect(&self.socket()),
-        }
-    }
-
-    /// Where a private one listens; nothing for one that was there before.
-    pub fn socket(&self) -> PathBuf {
-        match (&self.way, self.kind) {
-            (Way::Existing(..), _) => PathBuf::new(),
-            (Way::Private(folder), Kind::Postgres) => folder.join(".s.PGSQL.5432"),
-            (Way::Private(folder), Kind::Mariadb) => folder.join(mariadb::SOCKET),
-        }
     }
 }
 

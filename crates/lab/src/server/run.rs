@@ -53,6 +53,7 @@ pub(crate) fn measure(
     let journal = bench.journal();
     let at = (workspace.path(), &Placement::default());
     let mut server = Server::create(kind, programs, at, &settings, journal, control.cancel)?;
+    server.set_patience(options.patience);
     server.start(control.cancel)?;
     control.progress.say(&format!(
         "{kind} {}, a private server on a socket of its own; durable: {}.",

@@ -67,7 +67,7 @@ pub(crate) fn measure(
     control: &mut Control<'_>,
 ) -> Result<(), LabError> {
     let kind = address.kind;
-    let mut site = Existing::open(address.clone(), facts, bench.journal())?;
+    let mut site = Existing::open(address.clone(), facts, options.patience, bench.journal())?;
     let promise = facts.promise(kind);
     control.progress.say(&format!(
         "{kind} {} at {address}, as it is; in the schema {}, dropped at the end; durable: {promise}. Its caches are not emptied, and what others do \

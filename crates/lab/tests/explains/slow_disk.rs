@@ -112,6 +112,7 @@ fn options(case: Case, configuration: &str, directory: &Path, folder: &Path) -> 
         think: Think::None,
         flash: lab::factor::Setup::default(),
         parameters: Vec::new(),
+        patience: lab::server::lifeline::PATIENCE,
         verify: false,
         references: false,
         seed: Seed::draw(),

@@ -19,8 +19,8 @@ fn target(options: &Run, own: RunTarget) -> (Target, IoMode) {
     let server = |kind, programs: &Option<PathBuf>| Target::Server { kind, programs: programs.clone() };
     match own {
         RunTarget::Engine => (Target::Engine, IoMode::Setall),
-        RunTarget::Postgres => (server(Kind::Postgres, &options.pg_bin), IoMode::None),
-        RunTarget::Mariadb => (server(Kind::Mariadb, &options.mariadb_bin), IoMode::Setall),
+        RunTarget::Postgres => (server(Kind::Postgres, &options.server.pg_bin), IoMode::None),
+        RunTarget::Mariadb => (server(Kind::Mariadb, &options.server.mariadb_bin), IoMode::Setall),
     }
 }
 
@@ -119,6 +119,7 @@ pub fn run(options: Run) -> Result<ExitCode> {
         },
         flash: flash(&options)?,
         parameters: options.parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
+        patience: options.server.patience()?,
         verify: options.verify,
         references: options.references,
         seed: options.run.seed.map_or_else(Seed::draw, Seed),

@@ -17,15 +17,15 @@ static GO_ON: AtomicBool = AtomicBool::new(false);
 const PASSWORD: &str = "tiger+scott";
 
 /// Somebody's server.
-struct Somebodys {
-    server: Server,
+pub struct Somebodys {
+    pub server: Server,
     journal: Journal,
     _workspace: Workspace,
     _folder: tempfile::TempDir,
 }
 
 impl Somebodys {
-    fn start(kind: Kind) -> Self {
+    pub fn start(kind: Kind) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o711)).expect("permissions");
         let mut journal = Journal::open_in(&folder.path().join("state"), "test").expect("a journal");
@@ -55,7 +55,7 @@ impl Somebodys {
         Self { server, journal, _workspace: workspace, _folder: folder }
     }
 
-    fn url(&self, password: &str) -> String {
+    pub fn url(&self, password: &str) -> String {
         let socket = self.server.connector().socket();
         match self.server.kind() {
             Kind::Postgres => {
@@ -68,14 +68,14 @@ impl Somebodys {
     }
 
     /// Schemas of ours in it.
-    fn left(&self) -> i64 {
+    pub fn left(&self) -> i64 {
         let mut session = self.server.connect("owner").expect("a session");
         session
             .number("select count(*) from information_schema.schemata where schema_name like 'redoubt\\_%'")
             .expect("a count")
     }
 
-    fn end(mut self) {
+    pub fn end(mut self) {
         self.server.stop().unwrap_or_else(|error| panic!("{error}"));
         drop(self.server);
         self.journal.undo_all().expect("undone");

@@ -20,5 +20,6 @@ mod sql;
 mod stage;
 mod stop;
 mod trace;
+mod trouble;
 mod verify;
 mod watch;

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 /// A stage through which the server's user may pass.
-fn passable() -> Stage {
+pub fn passable() -> Stage {
     let stage = Stage::new();
     for folder in [stage.folder(), &stage.directory] {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o711)).expect("permissions");

@@ -5,12 +5,15 @@ pub(super) mod sessions;
 use super::connection::{Connection, Parameter, StatementId};
 use super::files::Layout;
 use super::find::Programs;
+use super::lifeline;
 use super::url::{Address, CONNECT_MAX, Host, Password};
 use super::{Kind, ServerError, Settings};
 use io::{Api, IoMode};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error, OptsBuilder, Params, Statement, Value};
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use units::Nanos;
 
 /// Its superuser.
 const USER: &str = "root";
@@ -106,13 +109,9 @@ fn io_parameters(version: &str, settings: &Settings) -> Result<Vec<String>, Serv
 }
 
 /// A session over `socket`, in our database, which is made when it is missing.
-pub(super) fn connect(socket: &Path) -> Result<Box<dyn Connection>, ServerError> {
-    let options = OptsBuilder::new()
-        .socket(Some(socket.to_string_lossy()))
-        .prefer_socket(false)
-        .user(Some(USER))
-        .stmt_cache_size(Some(0));
-    let mut connection = Conn::new(options).map_err(|e| said(&e))?;
+pub(super) fn connect(socket: &Path, patience: Nanos) -> Result<Box<dyn Connection>, ServerError> {
+    let options = OptsBuilder::new().socket(Some(socket.to_string_lossy())).user(Some(USER));
+    let mut connection = log_in(options, patience).map_err(|e| said(&e))?;
     let database = format!("create database if not exists {DATABASE}");
     connection.query_drop(database).map_err(|e| said(&e))?;
     connection.query_drop(format!("use {DATABASE}")).map_err(|e| said(&e))?;
@@ -122,22 +121,28 @@ pub(super) fn connect(socket: &Path) -> Result<Box<dyn Connection>, ServerError>
 /// A session with a server that was there before.
 pub(super) fn connect_to(address: &Address) -> Result<Box<dyn Connection>, ServerError> {
     let mut options = OptsBuilder::new()
-        .prefer_socket(false)
         .user(Some(&address.user))
         .pass(address.password.as_ref().map(Password::reveal))
         .db_name(address.database.as_deref())
-        .tcp_connect_timeout(Some(CONNECT_MAX.duration()))
-        .stmt_cache_size(Some(0));
+        .tcp_connect_timeout(Some(CONNECT_MAX.duration()));
     options = match &address.host {
         Host::Name(name) => options.ip_or_hostname(Some(name)).tcp_port(address.port),
         Host::Socket(path) => options.socket(Some(path.to_string_lossy())),
     };
-    let connection = Conn::new(options).map_err(|error| match &error {
+    let connection = log_in(options, CONNECT_MAX).map_err(|error| match &error {
         Error::MySqlError(_) => address.refused(said(&error)),
         Error::IoError(cause) => address.unreachable(&cause.to_string(), Some(cause)),
         other => address.unreachable(&other.to_string(), None),
     })?;
     Ok(Box::new(Session { connection, statements: Vec::new() }))
+}
+
+/// A session; until it is there, each answer may take as long as `patience`.
+fn log_in(options: OptsBuilder, patience: Nanos) -> Result<Conn, Error> {
+    let options = options.prefer_socket(false).stmt_cache_size(Some(0));
+    let connection = Conn::new(options.read_timeout(Some(patience.duration())))?;
+    lifeline::set_patience(::io::descriptor::second(&connection)?, None)?;
+    Ok(connection)
 }
 
 struct Session {
@@ -197,6 +202,10 @@ impl Connection for Session {
         let row: Option<mysql::Row> =
             self.connection.exec_first(statement, parameters).map_err(|e| said(&e))?;
         Ok(row.and_then(|row| row.as_ref(0).and_then(text)?.parse().ok()))
+    }
+
+    fn socket(&self) -> std::io::Result<OwnedFd> {
+        ::io::descriptor::second(&self.connection)
     }
 }
 

@@ -9,6 +9,7 @@ use super::url::{Address, CONNECT_MAX, Host, Password};
 use super::{Kind, ServerError, Settings, major};
 use io::{Api, IoMode};
 use std::path::{Path, PathBuf};
+use units::Nanos;
 use wire::{Login, Refusal};
 
 /// Its superuser, and the database that everything is in.
@@ -146,9 +147,13 @@ fn io_parameters(version: &str, settings: &Settings) -> Result<Vec<(String, Stri
 }
 
 /// A session over the socket in `folder`.
-pub(super) fn connect(folder: &Path, application: &str) -> Result<Box<dyn Connection>, ServerError> {
+pub(super) fn connect(
+    folder: &Path,
+    application: &str,
+    patience: Nanos,
+) -> Result<Box<dyn Connection>, ServerError> {
     let login = Login { user: USER, password: None, database: USER, application };
-    match wire::over_socket(&socket(folder, 5432), &login) {
+    match wire::over_socket(&socket(folder, 5432), patience, &login) {
         Ok(session) => Ok(Box::new(session)),
         Err(Refusal::Said(error)) => Err(error),
         Err(Refusal::Io(error)) => Err(ServerError::said(Kind::Postgres, "08006", &error.to_string())),
@@ -166,7 +171,7 @@ pub(super) fn connect_to(address: &Address, application: &str) -> Result<Box<dyn
     };
     let session = match &address.host {
         Host::Name(name) => wire::over_network(name, address.port, CONNECT_MAX, &login),
-        Host::Socket(folder) => wire::over_socket(&socket(folder, address.port), &login),
+        Host::Socket(folder) => wire::over_socket(&socket(folder, address.port), CONNECT_MAX, &login),
     };
     match session {
         Ok(session) => Ok(Box::new(session)),

@@ -7,6 +7,7 @@
 use super::Kind;
 use crate::server::ServerError;
 use crate::server::connection::{Connection, Parameter, StatementId};
+use crate::server::lifeline;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::IsNull;
@@ -16,6 +17,7 @@ use postgres_protocol::message::backend::{DataRowBody, ErrorResponseBody, Messag
 use postgres_protocol::message::frontend;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use units::Nanos;
@@ -44,12 +46,10 @@ impl Socket {
         }
     }
 
-    /// The longest that an answer may take; none: as long as it takes.
-    fn set_patience(&self, patience: Option<Nanos>) -> io::Result<()> {
-        let patience = patience.map(Nanos::duration);
+    fn second(&self) -> io::Result<OwnedFd> {
         match self {
-            Self::Unix(stream) => stream.set_read_timeout(patience),
-            Self::Tcp(stream) => stream.set_read_timeout(patience),
+            Self::Unix(stream) => ::io::descriptor::second(stream),
+            Self::Tcp(stream) => ::io::descriptor::second(stream),
         }
     }
 }
@@ -91,8 +91,8 @@ pub(super) struct Session {
 }
 
 /// A session over the socket at `path`.
-pub(super) fn over_socket(path: &Path, login: &Login<'_>) -> Result<Session, Refusal> {
-    log_in(Socket::Unix(UnixStream::connect(path)?), login, Nanos::millis(60_000))
+pub(super) fn over_socket(path: &Path, patience: Nanos, login: &Login<'_>) -> Result<Session, Refusal> {
+    log_in(Socket::Unix(UnixStream::connect(path)?), login, patience)
 }
 
 /// A session over the network.
@@ -116,7 +116,7 @@ pub(super) fn over_network(
 }
 
 fn log_in(socket: Socket, login: &Login<'_>, patience: Nanos) -> Result<Session, Refusal> {
-    socket.set_patience(Some(patience))?;
+    lifeline::set_patience(socket.second()?, Some(patience))?;
     let (out, come, chunk) = (BytesMut::new(), BytesMut::new(), Box::new([0; CHUNK]));
     let mut session = Session { socket, out, come, chunk, statements: Vec::new() };
     let parameters = [
@@ -158,7 +158,7 @@ fn log_in(socket: Socket, login: &Login<'_>, patience: Nanos) -> Result<Session,
             }
             Message::ErrorResponse(body) => return Err(Refusal::Said(said(&body))),
             Message::ReadyForQuery(_) => {
-                session.socket.set_patience(None)?;
+                lifeline::set_patience(session.socket.second()?, None)?;
                 return Ok(session);
             }
             Message::AuthenticationOk
@@ -321,6 +321,10 @@ impl Connection for Session {
             Ok(())
         })?;
         Ok(first)
+    }
+
+    fn socket(&self) -> io::Result<OwnedFd> {
+        self.socket.second()
     }
 }
 

@@ -106,6 +106,10 @@ impl Address {
                 "there is no such socket: name its folder, or the host and port. Look: {listed}; then: {}",
                 self.example()
             )
+        } else if is(ErrorKind::WouldBlock, "temporarily unavailable") {
+            "it takes connections and says nothing: it is stopped, or its storage does not answer. Look there: ps -eo pid,stat,wchan:20,args \
+             (T: stopped, D: waits for a device)"
+                .to_owned()
         } else if is(ErrorKind::TimedOut, "timed out") {
             "no answer: a firewall between, or the wrong host. Look: ping, and nc -vz HOST PORT".to_owned()
         } else if is(ErrorKind::PermissionDenied, "permission denied") {

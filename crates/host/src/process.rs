@@ -1,0 +1,89 @@
+//! What state a process is in, as the kernel tells: it runs, is stopped, waits for a device, or has ended, and how.
+
+use crate::files;
+
+/// A process, at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// Its program's name.
+    pub name: String,
+    /// What it does.
+    pub state: State,
+}
+
+/// What a process does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It works, or waits for something that a signal may interrupt.
+    Alive,
+    /// Somebody stopped it (SIGSTOP), or a debugger holds it.
+    Stopped,
+    /// It waits in the kernel and cannot be interrupted: for a device, or memory.
+    Uninterruptible,
+    /// It has ended, by this signal.
+    Killed(i32),
+    /// It has ended by itself, with this status.
+    Ended(i32),
+}
+
+/// The process `pid`; none when there is none, or the one that it was has ended and was waited for.
+pub fn look(pid: i32) -> Option<Process> {
+    parse(pid, &files::text(format!("/proc/{pid}/stat"))?)
+}
+
+/// `pid (name) state ppid … exit_code`, of which a name may hold anything.
+fn parse(pid: i32, stat: &str) -> Option<Process> {
+    let (head, tail) = stat.rsplit_once(')')?;
+    let name = head.split_once('(')?.1.to_owned();
+    let mut fields = tail.split_whitespace();
+    let state = match fields.next()? {
+        "T" | "t" => State::Stopped,
+        "D" => State::Uninterruptible,
+        "Z" | "X" => {
+            // As `wait` tells it: the signal in the low seven bits, else the status above.
+            let code: i32 = fields.last()?.parse().ok()?;
+            if code & 0x7f == 0 { State::Ended(code >> 8) } else { State::Killed(code & 0x7f) }
+        }
+        _ => State::Alive,
+    };
+    Some(Process { pid, name, state })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::process::Command;
+    use units::{Nanos, clock};
+
+    fn comes_to(pid: i32, state: State) {
+        for _ in 0..500 {
+            if look(pid).is_some_and(|process| process.state == state) {
+                return;
+            }
+            clock::sleep(Nanos::millis(10));
+        }
+        panic!("{:?} instead of {state:?}", look(pid));
+    }
+
+    #[test]
+    fn tells_a_living_a_stopped_and_a_killed_process_apart() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let (pid, who) = (child.id() as i32, Pid::from_child(&child));
+        comes_to(pid, State::Alive);
+        kill_process(who, Signal::STOP).unwrap();
+        comes_to(pid, State::Stopped);
+        kill_process(who, Signal::KILL).unwrap();
+        comes_to(pid, State::Killed(9));
+        child.wait().unwrap();
+        assert_eq!(look(pid), None);
+    }
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let found = parse(7, "7 (a) b (c) Z 1 0 256").unwrap();
+        assert_eq!((found.name.as_str(), found.state), ("a) b (c", State::Ended(1)));
+    }
+}
