@@ -1,5 +1,6 @@
 //! What can be typed, and the help that teaches it.
 
+pub mod profile;
 pub mod server;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -35,6 +36,8 @@ pub enum Command {
     Trace(Trace),
     /// Top activity of a database over time, live: what its sessions wait for, statement by statement, and the devices beneath.
     Watch(Watch),
+    /// What does my database do? Its mix of reads, changes, commits and redo, from its own statistics, for `compare --like`.
+    Profile(profile::Profile),
     /// Show finished runs again: terminal, HTML, JSON, CSV; two or more side by side.
     Report(Report),
     /// Ask a database of ours, or a finished run, in SQL: tables, v$ views, ALTER SYSTEM.
@@ -504,8 +507,11 @@ pub struct MixOptions {
     /// The mix of an AWR report (text or HTML), or of a table `metric,value per second`.
     #[arg(long, value_name = "FILE")]
     pub awr: Option<PathBuf>,
+    /// The mix of a server that runs: the file that `redoubt profile URL` wrote.
+    #[arg(long, value_name = "FILE", conflicts_with = "awr")]
+    pub like: Option<PathBuf>,
     /// The mix of a run: redoubt run order-entry, then --mix-from last.
-    #[arg(long, value_name = "RUN", conflicts_with = "awr")]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["awr", "like"])]
     pub mix_from: Option<String>,
 }
 

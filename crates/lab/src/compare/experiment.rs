@@ -30,7 +30,7 @@ pub struct Experiment {
 }
 
 /// Keys beside `case` and `vary`: options of the command line, with `_` for `-`.
-const OPTIONS: [&str; 16] = [
+const OPTIONS: [&str; 17] = [
     "dir",
     "target",
     "pg_bin",
@@ -43,6 +43,7 @@ const OPTIONS: [&str; 16] = [
     "hit_ratio",
     "commits_per_tx",
     "awr",
+    "like",
     "mix_from",
     "baseline",
     "slow",

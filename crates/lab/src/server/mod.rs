@@ -20,6 +20,7 @@ pub mod mariadb;
 pub mod open;
 pub mod possible;
 pub mod postgres;
+pub mod profile;
 pub mod proof;
 pub(crate) mod run;
 pub mod sampler;

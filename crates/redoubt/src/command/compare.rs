@@ -89,6 +89,7 @@ fn mix(typed: &MixOptions, file: &Written<'_>) -> Result<Mix> {
         hit_ratio: file.or(typed.hit_ratio, "hit_ratio")?,
         commits_per_tx: file.or(typed.commits_per_tx, "commits_per_tx")?,
         awr: file.or(typed.awr.clone(), "awr")?,
+        like: file.or(typed.like.clone(), "like")?,
         mix_from: file.or(typed.mix_from.clone(), "mix_from")?,
     })?;
     Ok(Mix {

@@ -2,8 +2,9 @@
 
 use crate::cli::MixOptions;
 use ::report::Given;
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Error, Result, anyhow};
 use record::Reader;
+use std::path::Path;
 
 /// What is typed goes before what a file or a run says; empty when nothing was given.
 ///
@@ -13,13 +14,20 @@ pub(super) fn given(options: &MixOptions) -> Result<Given> {
     let mut given =
         Given::typed(options.read_share, options.hit_ratio, options.commits_per_tx).map_err(Error::msg)?;
     if let Some(path) = &options.awr {
-        let bytes = std::fs::read(path)
-            .with_context(|| format!("{} cannot be read; is the name right?", path.display()))?;
-        let read = Given::awr(&String::from_utf8_lossy(&bytes)).map_err(Error::msg)?;
+        given = given.or(Given::awr(&text(path)?).map_err(Error::msg)?);
+    }
+    if let Some(path) = &options.like {
+        let read = Given::profile(&text(path)?).map_err(|why| anyhow!("{}: {why}", path.display()))?;
         given = given.or(read);
     }
     if let Some(run) = &options.mix_from {
         given = given.or(Given::of_run(&Reader::open(&record::runs::find(run)?)?)?);
     }
     Ok(given)
+}
+
+fn text(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path)
+        .with_context(|| format!("{} cannot be read; is the name right?", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

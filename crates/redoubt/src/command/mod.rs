@@ -7,6 +7,7 @@ mod cleanup;
 mod compare;
 mod doctor;
 mod mix;
+mod profile;
 mod report;
 mod run;
 mod sql;
@@ -41,6 +42,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Advise(options)) => advise::run(options),
         Some(Command::Trace(options)) => trace::run(options),
         Some(Command::Watch(options)) => watch::run(&options),
+        Some(Command::Profile(options)) => profile::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Report(options)) => report::run(&options),
         Some(Command::Sql(options)) => sql::run(&options),

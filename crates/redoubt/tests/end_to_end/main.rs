@@ -13,6 +13,7 @@ mod fuse;
 mod guide;
 mod ordinary;
 mod page;
+mod profile;
 mod refusals;
 mod runs;
 mod servers;

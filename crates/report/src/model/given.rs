@@ -18,7 +18,7 @@ pub struct Given {
 
 /// A metric of a database, as rates per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Metric {
+pub(super) enum Metric {
     Logical,
     Changes,
     Reads,
@@ -31,7 +31,7 @@ enum Metric {
     Active,
 }
 
-type Rates = BTreeMap<Metric, f64>;
+pub(super) type Rates = BTreeMap<Metric, f64>;
 
 impl Given {
     /// As typed; `None` for what was not.
@@ -124,7 +124,7 @@ impl Given {
         self.values.iter().map(|(key, value)| (*key, *value))
     }
 
-    fn of_rates(rates: &Rates, source: &str) -> Result<Self, String> {
+    pub(super) fn of_rates(rates: &Rates, source: &str) -> Result<Self, String> {
         let rate = |metric: Metric| rates.get(&metric).copied().filter(|v| *v >= 0.0 && v.is_finite());
         let positive = |metric: Metric| rate(metric).filter(|v| *v > 0.0);
         // A transaction ends with a commit or a rollback.
@@ -167,7 +167,7 @@ impl Given {
 
 impl Metric {
     /// By the name that AWR, v$sysstat or a person gives it.
-    fn named(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         let lower = name.to_lowercase();
         let bare = lower.split('(').next().unwrap_or_default();
         let clean: Vec<&str> = bare.trim_matches([' ', ':', '"', '%']).split_whitespace().collect();

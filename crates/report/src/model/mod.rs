@@ -19,6 +19,7 @@ pub mod mix;
 pub mod over_time;
 pub mod passes;
 pub mod placement;
+mod profile;
 pub mod ranked;
 pub mod sentence;
 pub mod shape;
