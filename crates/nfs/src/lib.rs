@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod client;
 mod handle;
 pub mod mount;
 pub mod portmap;
@@ -19,6 +20,10 @@ pub mod v4;
 pub mod xdr;
 
 pub use attributes::{Attributes, Kind};
+pub use client::{
+    File, Mount, MountFacts, MountOptions, NetworkCounters, NfsError, Open, PORT, Path, Queue, QueueOptions,
+    Target, Version,
+};
 pub use handle::Handle;
 pub use status::{Fault, Status};
 

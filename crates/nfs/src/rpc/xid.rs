@@ -39,7 +39,11 @@ impl Xids {
         self.current(slot)
     }
 
-    fn current(&self, slot: u32) -> u32 {
+    /// The number of the latest call of `slot`, to send it again.
+    ///
+    /// # Panics
+    /// With an unknown slot: a bug.
+    pub fn current(&self, slot: u32) -> u32 {
         self.counts[slot as usize] << self.slot_bits | slot
     }
 

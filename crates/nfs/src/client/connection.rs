@@ -1,0 +1,219 @@
+//! One TCP connection: bytes out of many places, whole messages in, never blocking but where it says so.
+
+use super::target::Path;
+use crate::rpc::record::Records;
+use crate::xdr::{Malformed, Writer};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use std::collections::VecDeque;
+use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use units::{Nanos, Rng, Seed, clock};
+
+/// Pieces handed to the kernel at once.
+const PIECES_MAX: usize = 64;
+/// Ports that servers take for a sign of root, as some ask for; below them are those of well-known services.
+const RESERVED: std::ops::Range<u16> = 665..1024;
+/// How many of them are tried.
+const RESERVED_TRIES: u32 = 8;
+/// Longest reply besides its payload, bytes.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// What is sent, in order.
+enum Piece {
+    /// So many bytes of the heads.
+    Head(usize),
+    /// So many bytes from byte `from` of a slot's buffer.
+    Payload { slot: u32, from: usize, bytes: usize },
+}
+
+pub(super) struct Connection {
+    stream: Arc<TcpStream>,
+    pub(super) records: Records,
+    pub(super) peer: SocketAddr,
+    /// Encoded heads that were not sent yet, from `sent_heads` on.
+    heads: Writer,
+    sent_heads: usize,
+    pieces: VecDeque<Piece>,
+}
+
+impl Connection {
+    /// Connects to `port` by `path` until `deadline`, for payloads of at most `payload_bytes_max`.
+    pub(super) fn open(
+        path: &Path,
+        port: u16,
+        deadline: Nanos,
+        payload_bytes_max: usize,
+    ) -> std::io::Result<Self> {
+        let peer = SocketAddr::new(path.remote, port);
+        let stream = connect(peer, path.local, deadline)?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream: Arc::new(stream),
+            records: Records::new(payload_bytes_max + HEAD_BYTES_MAX),
+            peer,
+            heads: Writer::new(),
+            sent_heads: 0,
+            pieces: VecDeque::new(),
+        })
+    }
+
+    /// The stream, for somebody who waits for it beside its owner.
+    pub(super) fn stream(&self) -> Arc<TcpStream> {
+        self.stream.clone()
+    }
+
+    /// Encodes something to send; goes out with [`Connection::flush`].
+    pub(super) fn send(&mut self, encode: impl FnOnce(&mut Writer)) {
+        let before = self.heads.len();
+        encode(&mut self.heads);
+        let more = self.heads.len() - before;
+        match self.pieces.back_mut() {
+            Some(Piece::Head(bytes)) => *bytes += more,
+            _ => self.pieces.push_back(Piece::Head(more)),
+        }
+    }
+
+    /// Sends bytes of a slot's buffer behind what was encoded.
+    pub(super) fn send_payload(&mut self, slot: u32, from: usize, bytes: usize) {
+        self.pieces.push_back(Piece::Payload { slot, from, bytes });
+    }
+
+    /// Whether everything went out.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Gives the kernel what it takes. `buffer` is the buffer of a slot.
+    pub(super) fn flush<'b>(&mut self, buffer: impl Fn(u32) -> &'b [u8]) -> std::io::Result<()> {
+        while !self.pieces.is_empty() {
+            let mut head = self.sent_heads;
+            let mut slices = Vec::with_capacity(self.pieces.len().min(PIECES_MAX));
+            for piece in self.pieces.iter().take(PIECES_MAX) {
+                slices.push(IoSlice::new(match *piece {
+                    Piece::Head(bytes) => {
+                        head += bytes;
+                        &self.heads.bytes()[head - bytes..head]
+                    }
+                    Piece::Payload { slot, from, bytes } => &buffer(slot)[from..from + bytes],
+                }));
+            }
+            match (&*self.stream).write_vectored(&slices) {
+                Ok(sent) => self.sent(sent),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.heads.clear();
+        self.sent_heads = 0;
+        Ok(())
+    }
+
+    fn sent(&mut self, mut bytes: usize) {
+        while let Some(piece) = self.pieces.front_mut() {
+            let left = match piece {
+                Piece::Head(left) | Piece::Payload { bytes: left, .. } => left,
+            };
+            let now = bytes.min(*left);
+            *left -= now;
+            bytes -= now;
+            let done = *left == 0;
+            match piece {
+                Piece::Head(_) => self.sent_heads += now,
+                Piece::Payload { from, .. } => *from += now,
+            }
+            if !done {
+                return;
+            }
+            self.pieces.pop_front();
+        }
+    }
+
+    /// Takes what has arrived; whether there was anything.
+    pub(super) fn fill(&mut self) -> std::io::Result<bool> {
+        let room = self.records.room();
+        match (&*self.stream).read(room) {
+            Ok(0) => Err(std::io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")),
+            Ok(bytes) => {
+                self.records.received(bytes);
+                Ok(true)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sleeps until something arrives, or can be sent where something is left to send, or `until`.
+    pub(super) fn wait(&self, until: Nanos) -> std::io::Result<()> {
+        let mut events = PollFlags::IN;
+        if !self.is_flushed() {
+            events |= PollFlags::OUT;
+        }
+        wait_for(&mut [PollFd::from_borrowed_fd(self.stream.as_fd(), events)], until)
+    }
+}
+
+/// Polls until `until`; a signal ends it early.
+pub(super) fn wait_for(fds: &mut [PollFd<'_>], until: Nanos) -> std::io::Result<()> {
+    let left = (until - clock::now()).duration();
+    let timeout = rustix::event::Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: left.subsec_nanos().into(),
+    };
+    match poll(fds, Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// What a stream that cannot be read any further is, to whoever connects anew.
+pub(super) fn broken(malformed: Malformed) -> std::io::Error {
+    std::io::Error::new(ErrorKind::InvalidData, malformed.to_string())
+}
+
+fn connect(peer: SocketAddr, local: Option<IpAddr>, deadline: Nanos) -> std::io::Result<TcpStream> {
+    let any = if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let from = local.unwrap_or(any);
+    if rustix::process::geteuid().is_root() {
+        let mut rng = Rng::new(Seed::draw());
+        for _ in 0..RESERVED_TRIES {
+            let port = RESERVED.start + rng.below(RESERVED.len() as u64) as u16;
+            match connect_from(peer, Some(SocketAddr::new(from, port)), deadline) {
+                Err(e) if matches!(e.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) => {}
+                other => return other,
+            }
+        }
+    }
+    connect_from(peer, local.map(|local| SocketAddr::new(local, 0)), deadline)
+}
+
+fn connect_from(peer: SocketAddr, from: Option<SocketAddr>, deadline: Nanos) -> std::io::Result<TcpStream> {
+    let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+    if let Some(from) = from {
+        net::sockopt::set_socket_reuseaddr(&socket, true)?;
+        net::bind(&socket, &from)?;
+    }
+    match net::connect(&socket, &peer) {
+        Ok(()) => return Ok(socket.into()),
+        Err(rustix::io::Errno::INPROGRESS) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let stream = TcpStream::from(socket);
+    loop {
+        wait_for(&mut [PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::OUT)], deadline)?;
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        if stream.peer_addr().is_ok() {
+            return Ok(stream);
+        }
+        if clock::now() >= deadline {
+            return Err(ErrorKind::TimedOut.into());
+        }
+    }
+}

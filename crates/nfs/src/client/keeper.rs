@@ -1,0 +1,107 @@
+//! The thread of a mount of version 4, `nfsk`: answers what the server asks over the control connection, and renews the lease. It
+//! sleeps until one of them is due.
+
+use super::connection::wait_for;
+use super::error::NfsError;
+use super::mount::Shared;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use units::{Nanos, clock};
+
+/// Longest that a renewal is tried at once; whoever wants something of the server meanwhile waits.
+const RENEW_MAX: Nanos = Nanos::millis(5_000);
+/// How soon it is tried again after it failed.
+const RENEW_AGAIN: Nanos = Nanos::millis(1_000);
+
+pub(super) struct Keeper {
+    thread: JoinHandle<()>,
+    stop: Arc<Stop>,
+    task: Sender<Weak<Shared>>,
+}
+
+struct Stop {
+    wake: OwnedFd,
+    asked: AtomicBool,
+}
+
+/// Tells a keeper what to keep.
+pub(super) struct Task(Sender<Weak<Shared>>);
+
+impl Task {
+    pub(super) fn keep(self, shared: &Arc<Shared>) {
+        // The keeper waits for it; it is gone only when the process ends.
+        let _ = self.0.send(Arc::downgrade(shared));
+    }
+}
+
+impl Keeper {
+    pub(super) fn start() -> Result<Self, NfsError> {
+        let refused = |what, error: std::io::Error| NfsError::Machine { what, error: error.to_string() };
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|errno| refused("an event descriptor", errno.into()))?;
+        let stop = Arc::new(Stop { wake, asked: AtomicBool::new(false) });
+        let (task, tasks) = channel();
+        let its = stop.clone();
+        let thread = std::thread::Builder::new()
+            .name("nfsk".into())
+            .spawn(move || run(&tasks, &its))
+            .map_err(|error| refused("a thread", error))?;
+        Ok(Self { thread, stop, task })
+    }
+
+    pub(super) fn task(&self) -> Task {
+        Task(self.task.clone())
+    }
+
+    /// Ends the thread, and waits for it; called on the thread itself, it ends by itself.
+    pub(super) fn stop(self) {
+        self.stop.asked.store(true, Ordering::Release);
+        let _ = rustix::io::write(&self.stop.wake, &1u64.to_ne_bytes());
+        drop(self.task);
+        if self.thread.thread().id() != std::thread::current().id() {
+            let _ = self.thread.join();
+        }
+    }
+}
+
+fn run(tasks: &Receiver<Weak<Shared>>, stop: &Stop) {
+    let Ok(shared) = tasks.recv() else { return };
+    let (mut stream, mut due): (Option<Arc<TcpStream>>, Nanos) = (None, clock::now());
+    while !stop.asked.load(Ordering::Acquire) {
+        let mut fds = vec![PollFd::from_borrowed_fd(stop.wake.as_fd(), PollFlags::IN)];
+        if let Some(stream) = &stream {
+            fds.push(PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN));
+        }
+        if wait_for(&mut fds, due).is_err() || stop.asked.load(Ordering::Acquire) {
+            return;
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        (stream, due) = tend(&shared);
+    }
+}
+
+/// What to wait for next: the stream, and when the lease is due.
+fn tend(shared: &Shared) -> (Option<Arc<TcpStream>>, Nanos) {
+    let mut control = shared.control();
+    if let Some(caller) = &mut control.caller
+        && caller.tend().is_err()
+    {
+        control.hang_up();
+    }
+    let now = clock::now();
+    let mut due = control.identity.lease.due();
+    if due <= now {
+        let result = control.perform("RENEW", RENEW_MAX, |control, deadline| control.renew(deadline));
+        due = if matches!(result, Ok(Ok(()))) {
+            control.identity.lease.due()
+        } else {
+            clock::now() + RENEW_AGAIN
+        };
+    }
+    (control.caller.as_ref().map(|caller| caller.connection.stream()), due)
+}

@@ -1,0 +1,22 @@
+//! The client: blocking calls on plain sockets, no runtime.
+//!
+//! Start with [`Mount`]: a [`Target`] says where, [`Mount::open`] connects and finds the export. A mount opens files one call at a time
+//! over its control connection (behind a lock); each worker has a [`Queue`] of its own for transfers.
+
+mod caller;
+mod connection;
+mod control;
+mod control_v3;
+mod control_v4;
+mod error;
+mod file;
+mod keeper;
+mod mount;
+mod queue;
+mod target;
+
+pub use error::NfsError;
+pub use file::File;
+pub use mount::{Mount, MountFacts, MountOptions, Open};
+pub use queue::{NetworkCounters, Queue, QueueOptions};
+pub use target::{PORT, Path, Target, Version};

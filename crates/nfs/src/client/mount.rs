@@ -1,0 +1,286 @@
+//! An export in use: the way to its files.
+
+use super::control::{Control, Root, Way};
+use super::control_v4::Identity;
+use super::error::NfsError;
+use super::file::{File, FileState, How};
+use super::keeper::Keeper;
+use super::queue::{Queue, QueueOptions};
+use super::target::{Target, Version};
+use crate::rpc::call::Credential;
+use crate::v4::identity::Owner;
+use crate::{Attributes, Fault, Handle};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use units::{Nanos, Rng, Seed, clock};
+
+/// Longest transfer that is asked for, bytes.
+const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
+/// Longest that closing waits for a server.
+pub(super) const CLOSE_MAX: Nanos = Nanos::millis(2_000);
+
+/// As whom, and for how long to try.
+#[derive(Clone, Debug)]
+pub struct MountOptions {
+    /// Who we say we are.
+    pub credential: Credential,
+    /// Longest that a call is repeated while the server is away or asks to wait; then it is an error.
+    pub limit: Nanos,
+}
+
+impl Default for MountOptions {
+    /// As this process's user, for ten minutes: Oracle's `mnt_timeout`.
+    fn default() -> Self {
+        let groups: Vec<u32> = rustix::process::getgroups()
+            .unwrap_or_default()
+            .into_iter()
+            .map(|group| group.as_raw())
+            .collect();
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        Self { credential: Credential::sys(&machine(), uid, gid, &groups), limit: Nanos::millis(600_000) }
+    }
+}
+
+/// What was found at an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MountFacts {
+    /// The version in use: the one that was asked for.
+    pub version: Version,
+    /// Longest READ, bytes.
+    pub read_max: u32,
+    /// Longest WRITE, bytes.
+    pub write_max: u32,
+    /// Times that the control connection was made anew.
+    pub reconnects: u64,
+    /// Callbacks that were answered over the control connection.
+    pub callbacks: u64,
+}
+
+/// An export in use. Its files and queues keep it alive.
+#[derive(Clone)]
+pub struct Mount {
+    shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    pub(super) way: Arc<Way>,
+    pub(super) root: Root,
+    control: Mutex<Control>,
+    keeper: Option<Keeper>,
+    /// For the verifiers of new files.
+    chance: Mutex<Rng>,
+}
+
+impl Mount {
+    /// Connects to `target`, and finds its export.
+    ///
+    /// # Errors
+    /// [`NfsError`]: unreachable, another version, no such export, not for us.
+    pub fn open(target: Target, options: MountOptions) -> Result<Self, NfsError> {
+        let version = target.version;
+        let way = Arc::new(Way {
+            target,
+            credential: options.credential,
+            limit: options.limit,
+            payload_bytes_max: PAYLOAD_BYTES_MAX,
+        });
+        let mut rng = Rng::new(Seed::draw());
+        let verifier = rng.next_u64().to_be_bytes();
+        let name = format!("redoubt {} {} {:016x}", machine(), std::process::id(), rng.next_u64());
+        let owner = Owner { name: name.into_bytes(), verifier };
+        let mut control = Control::new(way.clone(), Identity::new(version, owner));
+        let root = control.attach()?;
+        let keeper = if version == Version::V3 { None } else { Some(Keeper::start()?) };
+        let wake = keeper.as_ref().map(Keeper::task);
+        let shared =
+            Arc::new(Shared { way, root, control: Mutex::new(control), keeper, chance: Mutex::new(rng) });
+        if let Some(task) = wake {
+            task.keep(&shared);
+        }
+        Ok(Self { shared })
+    }
+
+    /// What was found.
+    pub fn facts(&self) -> MountFacts {
+        let control = self.shared.control();
+        MountFacts {
+            version: self.shared.way.target.version,
+            read_max: self.shared.root.read_max,
+            write_max: self.shared.root.write_max,
+            reconnects: control.reconnects,
+            callbacks: control.caller.as_ref().map_or(0, |caller| caller.back.answered()),
+        }
+    }
+
+    /// Opens the file at `path` below the export.
+    ///
+    /// # Errors
+    /// [`NfsError`].
+    pub fn file(&self, path: &str, how: Open) -> Result<File, NfsError> {
+        let shared = &self.shared;
+        let how = match how {
+            Open::Read => How::Read,
+            Open::Write => How::Write,
+            Open::Create { mode } => How::Create { mode },
+            Open::New { mode } => {
+                let mut chance = shared.chance.lock().unwrap_or_else(PoisonError::into_inner);
+                How::New { verifier: chance.next_u64().to_be_bytes(), mode }
+            }
+        };
+        let mut control = shared.control();
+        let (directory, name) = control.walk(&shared.root, path)?;
+        let state = control.open_file(directory, name, path, how)?;
+        drop(control);
+        Ok(File { state, shared: shared.clone() })
+    }
+
+    /// What the server says of `file`.
+    ///
+    /// # Errors
+    /// [`NfsError`].
+    pub fn attributes(&self, file: &File) -> Result<Attributes, NfsError> {
+        self.on(&file.state.path, "GETATTR", |control, deadline| match control.way.target.version {
+            Version::V3 => control.attributes_v3(&file.state.handle, deadline),
+            _ => control.attributes_v4(&file.state.handle, deadline),
+        })
+    }
+
+    /// Makes `file` `bytes` bytes long.
+    ///
+    /// # Errors
+    /// [`NfsError`].
+    pub fn set_size(&self, file: &File, bytes: u64) -> Result<(), NfsError> {
+        self.on(&file.state.path, "SETATTR", |control, deadline| match control.way.target.version {
+            Version::V3 => control.set_size_v3(&file.state.handle, bytes, deadline),
+            _ => control.set_size_v4(&file.state, bytes, deadline),
+        })
+    }
+
+    /// Removes the file at `path`.
+    ///
+    /// # Errors
+    /// [`NfsError`].
+    pub fn remove(&self, path: &str) -> Result<(), NfsError> {
+        let (directory, name) = self.shared.control().walk(&self.shared.root, path)?;
+        self.on(path, "REMOVE", |control, deadline| match control.way.target.version {
+            Version::V3 => control.remove_v3(&directory, name, deadline),
+            _ => control.remove_v4(&directory, name, deadline),
+        })
+    }
+
+    /// A worker's own way to `files` of this mount: a connection, in 4.1 a session, and a queue of requests.
+    ///
+    /// # Errors
+    /// [`NfsError`].
+    pub fn queue(&self, options: QueueOptions, files: &[&File]) -> Result<Queue, NfsError> {
+        let files = files.iter().map(|file| file.state.clone()).collect();
+        Queue::open(self.shared.clone(), options, files)
+    }
+
+    fn on<T>(
+        &self,
+        path: &str,
+        what: &'static str,
+        attempt: impl FnMut(&mut Control, Nanos) -> Result<T, super::caller::Trouble>,
+    ) -> Result<T, NfsError> {
+        let limit = self.shared.way.limit;
+        let result = self.shared.control().perform(what, limit, attempt)?;
+        result.map_err(|fault| refused(path, fault))
+    }
+}
+
+/// How [`Mount::file`] opens a file. Permissions are those of a file that is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// To be read; it exists.
+    Read,
+    /// To be read and written; it exists.
+    Write,
+    /// The same; made where it does not exist.
+    Create {
+        /// Permissions.
+        mode: u32,
+    },
+    /// The same; it must not exist.
+    New {
+        /// Permissions.
+        mode: u32,
+    },
+}
+
+impl Shared {
+    pub(super) fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes a file, as far as the server still listens.
+    pub(super) fn close(&self, file: &Arc<FileState>) {
+        let mut control = self.control();
+        control.files.retain(|other| !Arc::ptr_eq(other, file));
+        if self.way.target.version != Version::V3 && control.caller.is_some() {
+            let _ = control.perform("CLOSE", CLOSE_MAX, |control, deadline| control.close_v4(file, deadline));
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(keeper) = self.keeper.take() {
+            keeper.stop();
+        }
+        if self.way.target.version != Version::V3 {
+            self.control().detach_v4(clock::now() + CLOSE_MAX);
+        }
+    }
+}
+
+impl Control {
+    /// The directory that `path` lies in, and its last name.
+    fn walk<'p>(&mut self, root: &Root, path: &'p str) -> Result<(Handle, &'p str), NfsError> {
+        let names: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        if names.iter().any(|name| ["", ".", ".."].contains(name) || name.len() > 255) {
+            return Err(NfsError::Name(path.to_owned()));
+        }
+        let mut directory = root.handle;
+        let limit = self.way.limit;
+        for name in &names[..names.len() - 1] {
+            let found =
+                self.perform("LOOKUP", limit, |control, deadline| match control.way.target.version {
+                    Version::V3 => control.lookup_v3(&directory, name, deadline),
+                    _ => control.lookup_v4(Some(&directory), name, deadline),
+                })?;
+            directory = found.map_err(|fault| refused(path, fault))?;
+        }
+        Ok((directory, names[names.len() - 1]))
+    }
+
+    fn open_file(
+        &mut self,
+        directory: Handle,
+        name: &str,
+        path: &str,
+        how: How,
+    ) -> Result<Arc<FileState>, NfsError> {
+        let limit = self.way.limit;
+        let opened = self.perform("OPEN", limit, |control, deadline| match control.way.target.version {
+            Version::V3 => control.open_v3(&directory, name, how, deadline).map(|handle| (handle, None)),
+            _ => control
+                .open_v4(&directory, name, how, deadline)
+                .map(|(handle, state, calls)| (handle, Some((state, calls)))),
+        })?;
+        let (handle, open) = opened.map_err(|fault| refused(path, fault))?;
+        let state = Arc::new(FileState::new(handle, directory, name, path, how.writes()));
+        if let Some((id, calls)) = open {
+            state.reopened(id, calls, self.identity.generation);
+        }
+        self.files.push(state.clone());
+        Ok(state)
+    }
+}
+
+fn refused(path: &str, fault: Fault) -> NfsError {
+    NfsError::Refused { path: path.to_owned(), fault }
+}
+
+fn machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

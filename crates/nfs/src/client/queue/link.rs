@@ -1,0 +1,149 @@
+//! A worker's connection, and in 4.1 its session: made, lost, made again.
+
+use super::super::caller::{Caller, Trouble};
+use super::super::connection::Connection;
+use super::super::control::{CONNECT_MAX, pause};
+use super::super::control_v4::{HEAD_BYTES, bind_session};
+use super::super::error::NfsError;
+use super::super::mount::Shared;
+use super::super::target::Version;
+use crate::rpc::xid::Xids;
+use crate::v4::recovery::{Remedy, remedy};
+use crate::v4::session::{SessionId, Slots};
+use crate::{Fault, Status};
+use units::{Nanos, Seed, clock};
+
+pub(super) struct Link {
+    pub(super) connection: Connection,
+    pub(super) session: Option<Session>,
+    /// Which of the target's paths it goes by.
+    pub(super) path: usize,
+    /// Of the client id that files are open for.
+    pub(super) generation: u64,
+}
+
+/// The session of one worker; nobody else uses its slots.
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    pub(super) slots: Slots,
+    /// Slots without a call.
+    pub(super) free: Vec<u32>,
+    /// Longest payloads, bytes.
+    pub(super) read_max: u32,
+    pub(super) write_max: u32,
+}
+
+/// What was there before a link is made again.
+pub(super) struct Before {
+    pub(super) session: Option<Session>,
+    /// The path to try first.
+    pub(super) path: usize,
+    /// What the server has forgotten, as far as it said.
+    pub(super) lost: Remedy,
+    /// Of the client id, as this worker knew it.
+    pub(super) generation: Option<u64>,
+}
+
+impl Link {
+    /// Makes a link for `depth` requests at once. What `before` had is kept as far as the server still knows it: then calls can be
+    /// repeated in their slots.
+    pub(super) fn make(shared: &Shared, depth: u32, mut before: Before) -> Result<Self, NfsError> {
+        let way = &shared.way;
+        let deadline = clock::now() + way.limit;
+        let mut tries = 0;
+        loop {
+            let last = match attempt(shared, depth, &mut before, deadline) {
+                Ok(link) => return Ok(link),
+                Err(Trouble::Rpc(refusal)) => return Err(way.refused(refusal)),
+                Err(Trouble::Lost(why)) => why,
+                Err(Trouble::Fault(fault)) => match fault.status().map(remedy) {
+                    None | Some(Remedy::None | Remedy::Open) => return Err(way.of_export(fault)),
+                    Some(remedy) => {
+                        before.lost = before.lost.max(remedy);
+                        fault.to_string()
+                    }
+                },
+            };
+            if clock::now() >= deadline {
+                return Err(way.unreachable(last));
+            }
+            clock::sleep(pause(tries));
+            tries += 1;
+        }
+    }
+}
+
+/// 1. the connection, 2. the client id where the server has forgotten it, 3. the session: kept, or a new one.
+fn attempt(shared: &Shared, depth: u32, before: &mut Before, deadline: Nanos) -> Result<Link, Trouble> {
+    let way = &shared.way;
+    let (path, connection) = way
+        .connect(before.path, way.target.port, deadline.min(clock::now() + CONNECT_MAX))
+        .map_err(Trouble::Lost)?;
+    before.path = path;
+    if way.target.version == Version::V3 {
+        return Ok(Link { connection, session: None, path, generation: 0 });
+    }
+    if before.lost == Remedy::Client {
+        introduce_again(shared, before.generation)?;
+        before.lost = Remedy::Session;
+    }
+    let generation = shared.control().identity.generation;
+    before.generation = Some(generation);
+    if way.target.version == Version::V40 {
+        return Ok(Link { connection, session: None, path, generation });
+    }
+    let mut caller = Caller::new(connection);
+    if let Some(session) = &before.session
+        && before.lost < Remedy::Session
+    {
+        bind_session(&mut caller, way, session.id, deadline)?;
+        let session = before.session.take();
+        return Ok(Link { connection: caller.connection, session, path, generation });
+    }
+    before.session = None;
+    let session = new_session(shared, &mut caller, depth, deadline)?;
+    Ok(Link { connection: caller.connection, session: Some(session), path, generation })
+}
+
+/// Has the mount make a new client id, unless somebody has done so since `generation`, and reclaim files.
+fn introduce_again(shared: &Shared, generation: Option<u64>) -> Result<(), Trouble> {
+    let mut control = shared.control();
+    if generation.is_none_or(|ours| ours == control.identity.generation) {
+        control.identity.lose(Remedy::Client);
+    }
+    match control.perform("EXCHANGE_ID", shared.way.limit, |control, deadline| control.introduce(deadline)) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(fault)) => Err(fault.into()),
+        Err(error) => Err(Trouble::Lost(error.to_string())),
+    }
+}
+
+fn new_session(
+    shared: &Shared,
+    caller: &mut Caller,
+    depth: u32,
+    deadline: Nanos,
+) -> Result<Session, Trouble> {
+    let mut control = shared.control();
+    let created = control.make_session(caller, depth, false, deadline)?;
+    drop(control);
+    let payload = |bytes: u32, max: u32| bytes.saturating_sub(HEAD_BYTES).min(max);
+    let read_max = payload(created.fore.response_bytes, shared.root.read_max);
+    let write_max = payload(created.fore.request_bytes, shared.root.write_max);
+    if read_max == 0 || write_max == 0 {
+        return Err(Fault::Refused { status: Status::TOOSMALL, call: "CREATE_SESSION" }.into());
+    }
+    let count = created.fore.slots.min(depth);
+    Ok(Session {
+        id: created.session,
+        slots: Slots::new(count),
+        free: (0..count).rev().collect(),
+        read_max,
+        write_max,
+    })
+}
+
+/// Numbers for the calls of `depth` slots.
+pub(super) fn numbers(depth: u32) -> Xids {
+    Xids::new(depth, Seed::draw())
+}

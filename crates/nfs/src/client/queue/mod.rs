@@ -1,0 +1,289 @@
+//! A worker's queue of reads, writes and commits: its own connection, its own session, nothing shared with another worker.
+//!
+//! ```text
+//! idle -> staged -> flying -> idle           the reply came
+//!                   flying -> held -> flying  no slot of the session is free, or the server asked to wait, or has forgotten us
+//!                   flying -> flying          the connection broke: the same call again over another one
+//! ```
+//! The road of a request is that of [`io::Queue`]; [`flight`] sends and takes replies, [`link`] makes what was lost anew.
+
+mod flight;
+mod link;
+
+use self::link::{Before, Link};
+use super::error::NfsError;
+use super::file::FileState;
+use super::mount::Shared;
+use super::target::Version;
+use crate::rpc::xid::{SLOTS_MAX, Xids};
+use crate::transfer::{Stability, Template};
+use crate::v4::recovery::Remedy;
+use crate::{v3, v4};
+use io::{Action, Buffer, Completion, IoError, Outcome, QueueCounters, Request};
+use std::sync::Arc;
+use units::Nanos;
+
+/// What a queue is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueOptions {
+    /// Slots: the most requests in flight, 1 to 1024.
+    pub depth: u32,
+    /// Size of each slot's buffer.
+    pub buffer_bytes: u32,
+    /// Which of the target's paths to begin with; it is taken modulo their number, so that workers just count.
+    pub path: usize,
+    /// How far a plain [`Action::Write`] has to be; [`Action::WriteDsync`] is always on stable storage.
+    pub stability: Stability,
+    /// A reply that does not come in this time means that the connection is dead.
+    pub silence: Nanos,
+}
+
+impl QueueOptions {
+    /// `depth` slots of `buffer_bytes`; plain writes are committed later, and silence is borne for 15 seconds.
+    pub const fn new(depth: u32, buffer_bytes: u32) -> Self {
+        Self { depth, buffer_bytes, path: 0, stability: Stability::Unstable, silence: Nanos::millis(15_000) }
+    }
+}
+
+/// What a queue has seen of the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetworkCounters {
+    /// Calls that were sent, repetitions included.
+    pub sends: u64,
+    /// Replies.
+    pub receives: u64,
+    /// Calls that were sent again because their reply did not come.
+    pub replays: u64,
+    /// Connections made after the first.
+    pub reconnects: u64,
+    /// Sessions made after the first.
+    pub sessions: u64,
+    /// Calls that the server asked to try later.
+    pub delays: u64,
+}
+
+/// The queue. Driven by one thread.
+pub struct Queue {
+    shared: Arc<Shared>,
+    options: QueueOptions,
+    files: Vec<FileInUse>,
+    slots: Vec<Slot>,
+    xids: Xids,
+    staged: Vec<u32>,
+    in_flight: u32,
+    link: Option<Link>,
+    counters: QueueCounters,
+    network: NetworkCounters,
+    trouble: Option<NfsError>,
+}
+
+struct FileInUse {
+    state: Arc<FileState>,
+    templates: Templates,
+}
+
+/// Calls of one file.
+#[derive(Default)]
+struct Templates {
+    read: Template,
+    write: Template,
+    write_durable: Template,
+    commit: Template,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Staged,
+    Flying,
+    /// To be sent, not before this instant.
+    Held(Nanos),
+}
+
+struct Slot {
+    buffer: Buffer,
+    phase: Phase,
+    request: Request,
+    /// Bytes that earlier replies have done.
+    done: u32,
+    /// Bytes that the call in flight is about.
+    asked: u32,
+    /// Writes that the commit in flight covers.
+    covers: u64,
+    sent: Nanos,
+    /// The session's slot that its call is in.
+    place: u32,
+}
+
+impl Queue {
+    pub(super) fn open(
+        shared: Arc<Shared>,
+        options: QueueOptions,
+        files: Vec<Arc<FileState>>,
+    ) -> Result<Self, NfsError> {
+        let refused = |error: IoError| NfsError::Machine { what: "memory", error: error.to_string() };
+        let request = Request { file: 0, offset: 0, bytes: 0, action: Action::Sync };
+        let slot = |buffer| Slot {
+            buffer,
+            phase: Phase::Idle,
+            request,
+            done: 0,
+            asked: 0,
+            covers: 0,
+            sent: Nanos(0),
+            place: 0,
+        };
+        let depth = options.depth.clamp(1, SLOTS_MAX);
+        let slots = (0..depth)
+            .map(|_| Buffer::new(options.buffer_bytes as usize).map(slot))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(refused)?;
+        let path = options.path % shared.way.target.paths.len();
+        let link =
+            Link::make(&shared, depth, Before { session: None, path, lost: Remedy::None, generation: None })?;
+        let files =
+            files.into_iter().map(|state| FileInUse { state, templates: Templates::default() }).collect();
+        let mut queue = Self {
+            shared,
+            options: QueueOptions { depth, ..options },
+            files,
+            slots,
+            xids: link::numbers(depth),
+            staged: Vec::new(),
+            in_flight: 0,
+            link: Some(link),
+            counters: QueueCounters::default(),
+            network: NetworkCounters::default(),
+            trouble: None,
+        };
+        queue.make_templates();
+        Ok(queue)
+    }
+
+    /// What was seen of the network.
+    pub fn network(&self) -> NetworkCounters {
+        self.network
+    }
+
+    /// Why the last requests failed that failed for another reason than what the server said of them: nobody could be reached.
+    pub fn trouble(&self) -> Option<&NfsError> {
+        self.trouble.as_ref()
+    }
+
+    /// Encodes the calls of all files for the link and the states that are in force.
+    fn make_templates(&mut self) {
+        let credential = &self.shared.way.credential;
+        let session = self.link.as_ref().and_then(|link| link.session.as_ref());
+        let session = session.map(|session| (session.id, session.slots.count() - 1));
+        let plain = self.options.stability;
+        for FileInUse { state, templates } in &mut self.files {
+            let handle = &state.handle;
+            *templates = if self.shared.way.target.version == Version::V3 {
+                use v3::transfer::{commit, read, write};
+                Templates {
+                    read: read(handle, credential),
+                    write: write(handle, plain, credential),
+                    write_durable: write(handle, plain.max(Stability::Data), credential),
+                    commit: commit(handle, credential),
+                }
+            } else {
+                use v4::transfer::{commit, read, write};
+                let (id, _) = state.state();
+                Templates {
+                    read: read(handle, id, session, credential),
+                    write: write(handle, id, plain, session, credential),
+                    write_durable: write(handle, id, plain.max(Stability::Data), session, credential),
+                    commit: commit(handle, session, credential),
+                }
+            };
+        }
+    }
+}
+
+impl io::Queue for Queue {
+    fn depth(&self) -> u32 {
+        self.options.depth
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    fn buffer(&self, slot: u32) -> &[u8] {
+        let slot = &self.slots[slot as usize];
+        assert!(matches!(slot.phase, Phase::Idle | Phase::Staged), "the slot is in flight");
+        &slot.buffer
+    }
+
+    fn buffer_mut(&mut self, slot: u32) -> &mut [u8] {
+        let slot = &mut self.slots[slot as usize];
+        assert!(matches!(slot.phase, Phase::Idle | Phase::Staged), "the slot is in flight");
+        &mut slot.buffer
+    }
+
+    fn stage(&mut self, slot: u32, request: Request) {
+        assert!((request.file as usize) < self.files.len(), "file {} is unknown", request.file);
+        let it = &mut self.slots[slot as usize];
+        assert!(it.phase == Phase::Idle, "slot {slot} is busy");
+        assert!(request.action == Action::Sync || request.bytes as usize <= it.buffer.len(), "too long");
+        (it.phase, it.request, it.done) = (Phase::Staged, request, 0);
+        self.staged.push(slot);
+    }
+
+    fn submit(&mut self) -> Result<u32, IoError> {
+        let staged = std::mem::take(&mut self.staged);
+        let count = staged.len() as u32;
+        if count > 0 {
+            let now = units::clock::now();
+            for &slot in &staged {
+                self.slots[slot as usize].phase = Phase::Held(Nanos(0));
+                self.launch(slot, now);
+            }
+            self.in_flight += count;
+            self.counters.submit_calls += 1;
+            self.counters.submitted += u64::from(count);
+            // What breaks here is noticed, and mended, by whoever reaps.
+            let _ = self.flush();
+        }
+        self.staged = staged;
+        self.staged.clear();
+        Ok(count)
+    }
+
+    fn reap(&mut self, min: u32, done: &mut Vec<Completion>) -> Result<(), IoError> {
+        self.counters.reap_calls += 1;
+        let wanted = done.len() + min.min(self.in_flight) as usize;
+        loop {
+            self.progress(done);
+            if done.len() >= wanted || self.in_flight == 0 {
+                return Ok(());
+            }
+            self.wait(done);
+        }
+    }
+
+    fn counters(&self) -> QueueCounters {
+        self.counters
+    }
+
+    fn describe(&self) -> String {
+        let target = &self.shared.way.target;
+        let path = self.link.as_ref().map(|link| link.connection.peer.to_string());
+        let session = self.link.as_ref().and_then(|link| link.session.as_ref());
+        let slots = session.map(|s| format!(", a session of {} slots", s.slots.count())).unwrap_or_default();
+        format!(
+            "NFS{} to {} by {}, a connection of its own{slots}, transfers up to {} and {} bytes",
+            target.version,
+            target.server,
+            path.unwrap_or_else(|| "no path".into()),
+            self.read_max(),
+            self.write_max()
+        )
+    }
+}
+
+/// The last word on a request.
+fn ended(slot: &mut Slot, index: u32, outcome: Outcome) -> Completion {
+    slot.phase = Phase::Idle;
+    Completion { slot: index, outcome }
+}
