@@ -30,6 +30,10 @@ pub const TEST: &[Need] = &[
     ("/usr/lib/postgresql/15/bin/postgres", "postgresql-15"),
     ("mariadbd", "mariadb-server"),
     ("tmux", "tmux"),
+    ("ganesha.nfsd", "nfs-ganesha"),
+    ("/usr/lib/x86_64-linux-gnu/ganesha/libfsalvfs.so", "nfs-ganesha-vfs"),
+    ("rpcbind", "rpcbind"),
+    ("ip", "iproute2"),
 ];
 
 /// What the benchmarks call.

@@ -11,10 +11,12 @@ mod attributes;
 mod client;
 mod handle;
 pub mod mount;
+pub mod oranfstab;
 pub mod portmap;
 pub mod rpc;
 mod status;
 pub mod transfer;
+mod url;
 pub mod v3;
 pub mod v4;
 pub mod xdr;
@@ -26,6 +28,7 @@ pub use client::{
 };
 pub use handle::Handle;
 pub use status::{Fault, Status};
+pub use url::{Url, UrlError};
 
 #[cfg(test)]
 mod hostile;

@@ -46,7 +46,9 @@ impl Control {
                 control.call(v3::FSINFO, |w| v3::of(w, &mounted.root), v3::read_fsinfo, deadline)
             })?
             .map_err(|fault| way.of_export(fault))?;
-        Ok(Root { handle: mounted.root, read_max: limits.read_max, write_max: limits.write_max })
+        let most = way.payload_bytes_max;
+        let (read_max, write_max) = (limits.read_max.min(most), limits.write_max.min(most));
+        Ok(Root { handle: mounted.root, read_max, write_max })
     }
 
     /// A call of another program, over a connection of its own.

@@ -61,7 +61,7 @@ pub enum NfsError {
     },
     /// The export is there, but not for us.
     #[error(
-        "{server} does not let this client use {export} ({fault}); we come as user {uid}, group {gid}; look at the export's list of clients, its security flavors (sys is needed) and the directory's mode"
+        "{server} does not let this client use {export} ({fault}); we come as user {uid}, group {gid}; look at the export's list of clients, its security flavors (sys is needed) and the directory's mode; some servers say so of an export that they do not have"
     )]
     Denied {
         /// Which server.

@@ -3,6 +3,7 @@
 use super::link::{Before, Link};
 use super::{Phase, Queue, Slot, ended};
 use crate::client::connection::broken;
+use crate::client::control::pause;
 use crate::client::error::NfsError;
 use crate::client::file::FileState;
 use crate::client::target::Version;
@@ -184,6 +185,7 @@ impl Queue {
                 continue;
             }
             self.network.receives += 1;
+            self.barren = None;
             let file = &self.files[slot.request.file as usize].state;
             let (verdict, begun) = match result {
                 Ok(reader) => judge(version, slot, file, reader),
@@ -261,30 +263,40 @@ impl Queue {
     /// session is still the same, so that the server does each of them once.
     fn lose(&mut self, lost: Remedy, done: &mut Vec<Completion>) {
         let Some(Link { session, path, generation, .. }) = self.link.take() else { return };
+        let (times, since) = self.barren.unwrap_or((0, clock::now()));
+        let limit = self.shared.way.limit;
+        if times > 0 && clock::now() - since > limit {
+            let server = self.shared.way.target.server.clone();
+            let last = format!("the connection broke {times} times");
+            return self.give_up(NfsError::TimedOut { server, what: "a transfer", limit, last }, done);
+        }
+        if times > 0 {
+            clock::sleep(pause(times));
+        }
+        self.barren = Some((times + 1, since));
         // What broke without a word from the server may be the path.
         let path = if lost == Remedy::None { path + 1 } else { path } % self.shared.way.target.paths.len();
-        let old = session.as_ref().map(|session| session.id);
         let before = Before { session, path, lost, generation: Some(generation) };
         match Link::make(&self.shared, self.options.depth, before) {
             Ok(link) => {
-                let same = link.session.as_ref().map(|session| session.id) == old;
+                let kept = link.kept;
                 self.network.reconnects += 1;
-                self.network.sessions += u64::from(!same);
+                self.network.sessions += u64::from(!kept);
                 self.link = Some(link);
                 self.make_templates();
-                self.send_again(same);
+                self.send_again(kept);
             }
             Err(error) => self.give_up(error, done),
         }
     }
 
-    fn send_again(&mut self, same_session: bool) {
+    fn send_again(&mut self, kept: bool) {
         let now = clock::now();
         for index in 0..self.options.depth {
             if self.slots[index as usize].phase != Phase::Flying {
                 continue;
             }
-            if same_session {
+            if kept {
                 self.replay(index, now);
             } else {
                 self.network.replays += 1;

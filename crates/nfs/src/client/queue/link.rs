@@ -20,6 +20,9 @@ pub(super) struct Link {
     pub(super) path: usize,
     /// Of the client id that files are open for.
     pub(super) generation: u64,
+    /// Whether calls can be repeated in the places that they had before. The name of a session does not tell: a server that was
+    /// restarted within the second gives the same one again.
+    pub(super) kept: bool,
 }
 
 /// The session of one worker; nobody else uses its slots.
@@ -81,7 +84,7 @@ fn attempt(shared: &Shared, depth: u32, before: &mut Before, deadline: Nanos) ->
         .map_err(Trouble::Lost)?;
     before.path = path;
     if way.target.version == Version::V3 {
-        return Ok(Link { connection, session: None, path, generation: 0 });
+        return Ok(Link { connection, session: None, path, generation: 0, kept: true });
     }
     if before.lost == Remedy::Client {
         introduce_again(shared, before.generation)?;
@@ -90,7 +93,7 @@ fn attempt(shared: &Shared, depth: u32, before: &mut Before, deadline: Nanos) ->
     let generation = shared.control().identity.generation;
     before.generation = Some(generation);
     if way.target.version == Version::V40 {
-        return Ok(Link { connection, session: None, path, generation });
+        return Ok(Link { connection, session: None, path, generation, kept: true });
     }
     let mut caller = Caller::new(connection);
     if let Some(session) = &before.session
@@ -98,11 +101,11 @@ fn attempt(shared: &Shared, depth: u32, before: &mut Before, deadline: Nanos) ->
     {
         bind_session(&mut caller, way, session.id, deadline)?;
         let session = before.session.take();
-        return Ok(Link { connection: caller.connection, session, path, generation });
+        return Ok(Link { connection: caller.connection, session, path, generation, kept: true });
     }
     before.session = None;
     let session = new_session(shared, &mut caller, depth, deadline)?;
-    Ok(Link { connection: caller.connection, session: Some(session), path, generation })
+    Ok(Link { connection: caller.connection, session: Some(session), path, generation, kept: false })
 }
 
 /// Has the mount make a new client id, unless somebody has done so since `generation`, and reclaim files.

@@ -72,6 +72,8 @@ pub struct Queue {
     staged: Vec<u32>,
     in_flight: u32,
     link: Option<Link>,
+    /// Links that were lost one after the other without a reply in between: how many, since when.
+    barren: Option<(u32, Nanos)>,
     counters: QueueCounters,
     network: NetworkCounters,
     trouble: Option<NfsError>,
@@ -152,6 +154,7 @@ impl Queue {
             staged: Vec::new(),
             in_flight: 0,
             link: Some(link),
+            barren: None,
             counters: QueueCounters::default(),
             network: NetworkCounters::default(),
             trouble: None,
