@@ -487,6 +487,13 @@ pub(super) fn bind_session(
     bare(caller, &way.credential, Minor::V1, deadline, build, |results| results.bound()).map(drop)
 }
 
+/// Ends a worker's session, over its own connection: servers take it from no other.
+pub(super) fn end_session(caller: &mut Caller, way: &Way, id: SessionId, deadline: Nanos) {
+    let build = |c: &mut Compound<'_>| c.destroy_session(id);
+    let done = |results: &mut Results<'_>| results.done(Op::DestroySession);
+    let _ = bare(caller, &way.credential, Minor::V1, deadline, build, done);
+}
+
 fn start_at(compound: &mut Compound<'_>, directory: Option<&Handle>) {
     match directory {
         Some(handle) => compound.put(handle),

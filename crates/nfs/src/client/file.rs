@@ -33,8 +33,13 @@ impl How {
     }
 }
 
-/// An open file of a mount. Dropping it closes it.
+/// An open file of a mount. It is closed when it and all queues over it are dropped.
 pub struct File {
+    pub(super) open: Arc<OpenFile>,
+}
+
+/// The last one who has it closes it.
+pub(super) struct OpenFile {
     pub(super) state: Arc<FileState>,
     pub(super) shared: Arc<Shared>,
 }
@@ -42,17 +47,21 @@ pub struct File {
 impl File {
     /// Its path below the export.
     pub fn path(&self) -> &str {
-        &self.state.path
+        &self.open.state.path
+    }
+
+    pub(super) fn state(&self) -> &FileState {
+        &self.open.state
     }
 }
 
 impl std::fmt::Debug for File {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({:?})", self.state.path, self.state.handle)
+        write!(f, "{} ({:?})", self.path(), self.state().handle)
     }
 }
 
-impl Drop for File {
+impl Drop for OpenFile {
     fn drop(&mut self) {
         self.shared.close(&self.state);
     }

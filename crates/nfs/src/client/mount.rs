@@ -1,15 +1,16 @@
 //! An export in use: the way to its files.
 
+use super::caller::Trouble;
 use super::control::{Control, Root, Way};
 use super::control_v4::Identity;
 use super::error::NfsError;
-use super::file::{File, FileState, How};
+use super::file::{File, FileState, How, OpenFile};
 use super::keeper::Keeper;
 use super::queue::{Queue, QueueOptions};
 use super::target::{Target, Version};
 use crate::rpc::call::Credential;
 use crate::v4::identity::Owner;
-use crate::{Attributes, Fault, Handle};
+use crate::{Attributes, Fault, Handle, Status};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::{Nanos, Rng, Seed, clock};
 
@@ -130,7 +131,7 @@ impl Mount {
         let (directory, name) = control.walk(&shared.root, path)?;
         let state = control.open_file(directory, name, path, how)?;
         drop(control);
-        Ok(File { state, shared: shared.clone() })
+        Ok(File { open: Arc::new(OpenFile { state, shared: shared.clone() }) })
     }
 
     /// What the server says of `file`.
@@ -138,9 +139,9 @@ impl Mount {
     /// # Errors
     /// [`NfsError`].
     pub fn attributes(&self, file: &File) -> Result<Attributes, NfsError> {
-        self.on(&file.state.path, "GETATTR", |control, deadline| match control.way.target.version {
-            Version::V3 => control.attributes_v3(&file.state.handle, deadline),
-            _ => control.attributes_v4(&file.state.handle, deadline),
+        self.on(file.path(), "GETATTR", |control, deadline| match control.way.target.version {
+            Version::V3 => control.attributes_v3(&file.state().handle, deadline),
+            _ => control.attributes_v4(&file.state().handle, deadline),
         })
     }
 
@@ -149,9 +150,9 @@ impl Mount {
     /// # Errors
     /// [`NfsError`].
     pub fn set_size(&self, file: &File, bytes: u64) -> Result<(), NfsError> {
-        self.on(&file.state.path, "SETATTR", |control, deadline| match control.way.target.version {
-            Version::V3 => control.set_size_v3(&file.state.handle, bytes, deadline),
-            _ => control.set_size_v4(&file.state, bytes, deadline),
+        self.on(file.path(), "SETATTR", |control, deadline| match control.way.target.version {
+            Version::V3 => control.set_size_v3(&file.state().handle, bytes, deadline),
+            _ => control.set_size_v4(file.state(), bytes, deadline),
         })
     }
 
@@ -161,9 +162,20 @@ impl Mount {
     /// [`NfsError`].
     pub fn remove(&self, path: &str) -> Result<(), NfsError> {
         let (directory, name) = self.shared.control().walk(&self.shared.root, path)?;
-        self.on(path, "REMOVE", |control, deadline| match control.way.target.version {
-            Version::V3 => control.remove_v3(&directory, name, deadline),
-            _ => control.remove_v4(&directory, name, deadline),
+        let mut unsure = false;
+        self.on(path, "REMOVE", |control, deadline| {
+            let result = match control.way.target.version {
+                Version::V3 => control.remove_v3(&directory, name, deadline),
+                _ => control.remove_v4(&directory, name, deadline),
+            };
+            match result {
+                // A call whose reply was lost may have done it.
+                Err(Trouble::Fault(Fault::Refused { status: Status::NOENT, .. })) if unsure => Ok(()),
+                other => {
+                    unsure |= matches!(other, Err(Trouble::Lost(_)));
+                    other
+                }
+            }
         })
     }
 
@@ -172,7 +184,7 @@ impl Mount {
     /// # Errors
     /// [`NfsError`].
     pub fn queue(&self, options: QueueOptions, files: &[&File]) -> Result<Queue, NfsError> {
-        let files = files.iter().map(|file| file.state.clone()).collect();
+        let files = files.iter().map(|file| file.open.clone()).collect();
         Queue::open(self.shared.clone(), options, files)
     }
 
@@ -180,7 +192,7 @@ impl Mount {
         &self,
         path: &str,
         what: &'static str,
-        attempt: impl FnMut(&mut Control, Nanos) -> Result<T, super::caller::Trouble>,
+        attempt: impl FnMut(&mut Control, Nanos) -> Result<T, Trouble>,
     ) -> Result<T, NfsError> {
         let limit = self.shared.way.limit;
         let result = self.shared.control().perform(what, limit, attempt)?;

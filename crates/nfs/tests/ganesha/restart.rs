@@ -3,23 +3,30 @@
 use crate::stand::{Conf, Server, alone, mount};
 use io::stamp::{self, Stamp, Stamper};
 use io::{Action, Completion, Outcome, Queue as _, Request};
-use nfs::{Mount, Open, QueueOptions, Version};
+use nfs::{Mount, NetworkCounters, Open, QueueOptions, Version};
 use units::{Nanos, Rng, Seed, clock};
 
 const BLOCK: u32 = 8192;
 const BLOCKS: u64 = 64;
 const DEPTH: u32 = 8;
 
-/// Writes blocks at random, each with a rising generation, while the server is killed `kills` times.
-fn storm(mount: &Mount, version: Version, server: &mut Server, kills: u32) {
+/// Writes blocks at random, each with a rising generation, over path `path`, while `disturb` is called `times` times; then reads what
+/// was acknowledged last.
+pub fn storm(
+    mount: &Mount,
+    version: Version,
+    path: usize,
+    times: u32,
+    disturb: &mut dyn FnMut(),
+) -> NetworkCounters {
     let file = mount.file(&format!("storm {version}"), Open::Create { mode: 0o600 }).expect("a file");
-    let options = QueueOptions { silence: Nanos::millis(5_000), ..QueueOptions::new(DEPTH, BLOCK) };
+    let options = QueueOptions { silence: Nanos::millis(1_000), path, ..QueueOptions::new(DEPTH, BLOCK) };
     let mut queue = mount.queue(options, &[&file]).expect("a queue");
     let (stamper, mut rng) = (Stamper::new(Seed(1)), Rng::new(Seed(2)));
     let mut acknowledged = vec![0u64; BLOCKS as usize];
     let mut of_slot: Vec<Option<(u64, u64)>> = vec![None; DEPTH as usize];
-    let (mut written, mut done, mut killed) = (0u64, Vec::new(), 0);
-    let target = 400 * u64::from(kills + 1);
+    let (mut written, mut done, mut disturbed) = (0u64, Vec::new(), 0);
+    let target = 400 * u64::from(times + 1);
     while written < target || queue.in_flight() > 0 {
         for slot in 0..DEPTH {
             if of_slot[slot as usize].is_some() || written >= target {
@@ -37,9 +44,9 @@ fn storm(mount: &Mount, version: Version, server: &mut Server, kills: u32) {
             of_slot[slot as usize] = Some((block, generation));
         }
         queue.submit().expect("a queue that works");
-        if killed < kills && written > 400 * u64::from(killed + 1) {
-            killed += 1;
-            server.restart();
+        if disturbed < times && written > 400 * u64::from(disturbed + 1) {
+            disturbed += 1;
+            disturb();
         }
         queue.reap(1, &mut done).expect("a queue that works");
         for Completion { slot, outcome } in done.drain(..) {
@@ -49,7 +56,7 @@ fn storm(mount: &Mount, version: Version, server: &mut Server, kills: u32) {
         }
     }
     let network = queue.network();
-    assert!(network.reconnects >= u64::from(kills) && network.replays > 0, "{version}: {network:?}");
+    assert!(network.reconnects >= u64::from(times) && network.replays > 0, "{version}: {network:?}");
     for (block, &generation) in acknowledged.iter().enumerate().filter(|(_, generation)| **generation > 0) {
         let offset = block as u64 * u64::from(BLOCK);
         queue.stage(0, Request { file: 0, offset, bytes: BLOCK, action: Action::Read });
@@ -62,13 +69,14 @@ fn storm(mount: &Mount, version: Version, server: &mut Server, kills: u32) {
             "{version}, block {block}: {network:?}"
         );
     }
+    network
 }
 
 #[test]
 fn a_killed_server_loses_nothing_v3() {
     alone("restart::a_killed_server_loses_nothing_v3", || {
         let mut server = Server::start(&Conf::default());
-        storm(&mount(Version::V3), Version::V3, &mut server, 2);
+        storm(&mount(Version::V3), Version::V3, 0, 2, &mut || server.restart());
     });
 }
 
@@ -77,7 +85,7 @@ fn with_grace(version: Version) {
     let grace = "Graceless = false; Grace_Period = 3; Lease_Lifetime = 3;";
     let mut server = Server::start(&Conf { grace, ..Conf::default() });
     let mount = mount(version);
-    storm(&mount, version, &mut server, 2);
+    storm(&mount, version, 0, 2, &mut || server.restart());
 }
 
 #[test]

@@ -123,7 +123,7 @@ impl Conf {
     fn text(&self, folder: &str) -> String {
         let Self { protocols, minor, grace, clients } = self;
         format!(
-            "NFS_CORE_PARAM {{ Bind_addr = 127.0.0.1; NFS_Port = {PORT}; MNT_Port = {MOUNT_PORT}; Protocols = {protocols};
+            "NFS_CORE_PARAM {{ Bind_addr = 0.0.0.0; NFS_Port = {PORT}; MNT_Port = {MOUNT_PORT}; Protocols = {protocols};
     Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false; mount_path_pseudo = true; Plugins_Dir = \"{PLUGINS}\"; }}
 NFSv4 {{ Minor_Versions = {minor}; PNFS_MDS = false; PNFS_DS = false; {grace} Only_Numeric_Owners = true;
     RecoveryRoot = \"{folder}/recovery\"; RecoveryBackend = fs; }}

@@ -83,7 +83,7 @@ impl Queue {
         };
         let writes = matches!(slot.request.action, Action::Write | Action::WriteDsync);
         let offset = if slot.request.action == Action::Sync {
-            slot.covers = file.state.uncommitted();
+            slot.covers = file.open.state.uncommitted();
             0
         } else {
             slot.request.offset + u64::from(slot.done)
@@ -186,7 +186,7 @@ impl Queue {
             }
             self.network.receives += 1;
             self.barren = None;
-            let file = &self.files[slot.request.file as usize].state;
+            let file = &self.files[slot.request.file as usize].open.state;
             let (verdict, begun) = match result {
                 Ok(reader) => judge(version, slot, file, reader),
                 Err(_) => (Verdict::End(Outcome::Errno(EIO)), true),
@@ -239,7 +239,7 @@ impl Queue {
         files.sort_unstable();
         files.dedup();
         for index in files {
-            let state = self.files[index as usize].state.clone();
+            let state = self.files[index as usize].open.state.clone();
             let limit = self.shared.way.limit;
             let result = self
                 .shared
@@ -263,6 +263,9 @@ impl Queue {
     /// session is still the same, so that the server does each of them once.
     fn lose(&mut self, lost: Remedy, done: &mut Vec<Completion>) {
         let Some(Link { session, path, generation, .. }) = self.link.take() else { return };
+        if self.closing {
+            return;
+        }
         let (times, since) = self.barren.unwrap_or((0, clock::now()));
         let limit = self.shared.way.limit;
         if times > 0 && clock::now() - since > limit {

@@ -2,10 +2,10 @@
 
 use super::super::caller::{Caller, Trouble};
 use super::super::connection::Connection;
-use super::super::control::{CONNECT_MAX, pause};
-use super::super::control_v4::{HEAD_BYTES, bind_session};
+use super::super::control::{CONNECT_MAX, Way, pause};
+use super::super::control_v4::{HEAD_BYTES, bind_session, end_session};
 use super::super::error::NfsError;
-use super::super::mount::Shared;
+use super::super::mount::{CLOSE_MAX, Shared};
 use super::super::target::Version;
 use crate::rpc::xid::Xids;
 use crate::v4::recovery::{Remedy, remedy};
@@ -72,6 +72,15 @@ impl Link {
             }
             clock::sleep(pause(tries));
             tries += 1;
+        }
+    }
+}
+
+impl Link {
+    /// Gives the session back, as far as the server still listens.
+    pub(super) fn end(self, way: &Way) {
+        if let Some(session) = self.session {
+            end_session(&mut Caller::new(self.connection), way, session.id, clock::now() + CLOSE_MAX);
         }
     }
 }

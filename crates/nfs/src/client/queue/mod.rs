@@ -12,7 +12,7 @@ mod link;
 
 use self::link::{Before, Link};
 use super::error::NfsError;
-use super::file::FileState;
+use super::file::OpenFile;
 use super::mount::Shared;
 use super::target::Version;
 use crate::rpc::xid::{SLOTS_MAX, Xids};
@@ -77,10 +77,12 @@ pub struct Queue {
     counters: QueueCounters,
     network: NetworkCounters,
     trouble: Option<NfsError>,
+    /// Nothing is made anew any more.
+    closing: bool,
 }
 
 struct FileInUse {
-    state: Arc<FileState>,
+    open: Arc<OpenFile>,
     templates: Templates,
 }
 
@@ -121,7 +123,7 @@ impl Queue {
     pub(super) fn open(
         shared: Arc<Shared>,
         options: QueueOptions,
-        files: Vec<Arc<FileState>>,
+        files: Vec<Arc<OpenFile>>,
     ) -> Result<Self, NfsError> {
         let refused = |error: IoError| NfsError::Machine { what: "memory", error: error.to_string() };
         let request = Request { file: 0, offset: 0, bytes: 0, action: Action::Sync };
@@ -144,7 +146,7 @@ impl Queue {
         let link =
             Link::make(&shared, depth, Before { session: None, path, lost: Remedy::None, generation: None })?;
         let files =
-            files.into_iter().map(|state| FileInUse { state, templates: Templates::default() }).collect();
+            files.into_iter().map(|open| FileInUse { open, templates: Templates::default() }).collect();
         let mut queue = Self {
             shared,
             options: QueueOptions { depth, ..options },
@@ -158,6 +160,7 @@ impl Queue {
             counters: QueueCounters::default(),
             network: NetworkCounters::default(),
             trouble: None,
+            closing: false,
         };
         queue.make_templates();
         Ok(queue)
@@ -179,8 +182,8 @@ impl Queue {
         let session = self.link.as_ref().and_then(|link| link.session.as_ref());
         let session = session.map(|session| (session.id, session.slots.count() - 1));
         let plain = self.options.stability;
-        for FileInUse { state, templates } in &mut self.files {
-            let handle = &state.handle;
+        for FileInUse { open, templates } in &mut self.files {
+            let (state, handle) = (&open.state, &open.state.handle);
             *templates = if self.shared.way.target.version == Version::V3 {
                 use v3::transfer::{commit, read, write};
                 Templates {
@@ -282,6 +285,23 @@ impl io::Queue for Queue {
             self.read_max(),
             self.write_max()
         )
+    }
+}
+
+impl Drop for Queue {
+    /// Waits for what is in flight, as far as the link holds: a write that comes late must not meet what others wrote since.
+    fn drop(&mut self) {
+        self.closing = true;
+        let mut done = Vec::new();
+        while self.in_flight > 0 && self.link.is_some() {
+            self.progress(&mut done);
+            if self.in_flight > 0 {
+                self.wait(&mut done);
+            }
+        }
+        if let Some(link) = self.link.take() {
+            link.end(&self.shared.way);
+        }
     }
 }
 
