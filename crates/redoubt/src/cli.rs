@@ -40,6 +40,8 @@ pub enum Command {
     Profile(profile::Profile),
     /// Show finished runs again: terminal, HTML, JSON, CSV; two or more side by side.
     Report(Report),
+    /// All runs in a browser on this machine: each report, and two or more side by side.
+    Serve,
     /// Ask a database of ours, or a finished run, in SQL: tables, v$ views, ALTER SYSTEM.
     Sql(Sql),
     /// What can be asked, and the command for it.

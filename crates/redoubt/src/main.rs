@@ -5,6 +5,7 @@
 
 mod cli;
 mod command;
+mod loopback;
 mod progress;
 mod stop;
 mod watch;

@@ -175,6 +175,11 @@ pub fn html(records: &[Reader]) -> Result<String, ReportError> {
     Ok(Reports::read(records, None)?.html())
 }
 
+/// All runs of `folder` as a page that leads to each of them (`run/ID`), and to those that are chosen side by side (`compare?run=ID&run=ID`).
+pub fn runs_html(folder: &str, runs: &[record::runs::RunSummary]) -> String {
+    page::runs::page(folder, runs)
+}
+
 /// The report for programs: the same model as JSON. `docs/results.md` explains the fields.
 ///
 /// # Errors

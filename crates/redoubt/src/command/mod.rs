@@ -10,6 +10,7 @@ mod mix;
 mod profile;
 mod report;
 mod run;
+mod serve;
 mod sql;
 mod trace;
 mod watch;
@@ -45,6 +46,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Profile(options)) => profile::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Report(options)) => report::run(&options),
+        Some(Command::Serve) => serve::run(),
         Some(Command::Sql(options)) => sql::run(&options),
         Some(Command::Cases) => {
             cases::run();

@@ -16,6 +16,7 @@ mod page;
 mod profile;
 mod refusals;
 mod runs;
+mod serve;
 mod servers;
 mod sql;
 mod stage;

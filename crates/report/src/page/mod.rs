@@ -16,6 +16,7 @@ mod passes;
 mod placement;
 mod ranked;
 mod run;
+pub mod runs;
 mod side;
 mod spent;
 mod trace;
