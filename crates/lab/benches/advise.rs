@@ -1,12 +1,12 @@
 //! What `advise flash` predicts against what a flash cache does: hit ratio and speed-up, three workloads, several sizes.
 //!
-//! A slow disk is made of a loop device whose reads are capped; the flash cache lies in `--fast`, or beside it on the disk as it is: then redo,
-//! data files and flash cache share that disk, which no prediction knows. Each workload is played without a flash cache while its references are
+//! A slow disk is made of a loop device whose reads are capped; the flash cache lies in `--fast`, in memory unless it is given. On the disk below the
+//! loop device it would share that disk with redo and dirty blocks, which no prediction knows. Each workload is played without a flash cache while its references are
 //! kept, and from them and from both places, measured as the command measures them, each size is predicted. Then it is played with a real flash
 //! cache of each size, on a database made anew. All do as much before the window as in it, and the prediction counts the second half of the
 //! references, so both sides count the same part of the same work: order entry becomes another workload as its tables grow. Needs root.
 //!
-//! `cargo x bench advise --seconds 20 --iops 3000 --policy scan_resistant --fast /dev/shm`
+//! `cargo x bench advise --seconds 20 --iops 3000 --policy scan_resistant --fast /ssd`
 #![forbid(unsafe_code)]
 
 #[path = "common/flags.rs"]
@@ -88,7 +88,7 @@ fn main() -> ExitCode {
     let measured = flags.measured();
     let name = format!("advise-bench-{}", std::process::id());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&name);
-    let fast = flags.text("fast").map_or(folder.join("fast"), |above| Path::new(&above).join(&name));
+    let fast = Path::new(flags.text("fast").as_deref().unwrap_or("/dev/shm")).join(&name);
     let slow = folder.join("slow");
     for path in [&slow, &fast] {
         std::fs::create_dir_all(path).expect("a folder");

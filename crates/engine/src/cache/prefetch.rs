@@ -10,7 +10,7 @@ use super::read::{file_of, verify};
 use super::site::{Site, check};
 use super::victim::COLD_SHARE;
 use crate::files::iostat::Transfer;
-use crate::flash::{FlashCache, Hit};
+use crate::flash::{Fetched, FlashCache, Hit};
 use crate::page::PageId;
 use crate::statistics::Statistic;
 use crate::{Context, Result};
@@ -142,10 +142,17 @@ impl BufferCache {
                 }
             }
         };
-        for page in pages {
-            let Some(hit) = flash.find(page.id()) else {
-                home.push(page);
-                continue;
+        for mut page in pages {
+            let hit = match flash.fetch(context, page.id(), page.bytes_mut()) {
+                Fetched::Hit(hit) => hit,
+                Fetched::Copied => {
+                    self.content_arrived(&mut page, false);
+                    continue;
+                }
+                Fetched::Nothing => {
+                    home.push(page);
+                    continue;
+                }
             };
             if group.first().is_some_and(|(_, first)| !flash.is_behind(*first, hit, group.len())) {
                 read(&mut group, &mut home);
@@ -223,7 +230,7 @@ impl BufferCache {
         let began = site.environment().clock.now();
         while let (Some(slot), Some((id, rest))) = (flight.free.last().copied(), ids.split_first()) {
             *ids = rest;
-            let page = match self.reserve(site, context, *id) {
+            let mut page = match self.reserve(site, context, *id) {
                 Reserved::Page(page) => page,
                 Reserved::Cached => continue,
                 Reserved::NoFrame => {
@@ -231,7 +238,14 @@ impl BufferCache {
                     return;
                 }
             };
-            let hit = self.flash().and_then(|flash| Some((flash, flash.find(*id)?)));
+            let hit = match self.flash().map(|flash| (flash, flash.fetch(context, *id, page.bytes_mut()))) {
+                Some((flash, Fetched::Hit(hit))) => Some((flash, hit)),
+                Some((_, Fetched::Copied)) => {
+                    self.content_arrived(&mut page, true);
+                    continue;
+                }
+                Some((_, Fetched::Nothing)) | None => None,
+            };
             let (file, offset) = match (hit, queue.file(*id)) {
                 (Some((flash, hit)), _) => {
                     let (number, offset) = flash.target(hit);

@@ -3,7 +3,7 @@
 //! Each shard has slots of one file, one after the other, and its own lock. Start with [`Shard::offer`] and [`Shard::find`].
 //!
 //! ```text
-//! free    -> pending  [offer]   the block waits to be written, or is being written: nobody reads it here
+//! free    -> pending  [offer]   the block waits to be written, or is being written: not in its slot, though maybe still in memory
 //! pending -> valid    [settle]  its write has ended well
 //! pending -> doomed   [remove]  the block has changed meanwhile: out of the map, but the slot is not reused before its write has ended
 //! doomed  -> free     [settle]
@@ -13,13 +13,13 @@
 //! Memory: 33 bytes for each slot (address, LSN, object, chain, queue; state), 4 to 8 for the heads of the chains, 4 to 8 for what is
 //! remembered of blocks that were turned away: at most [`BYTES_PER_BLOCK_MAX`].
 
+use super::head::{HASH, Head, NONE, SLOTS_MAX};
 use super::policy::{Ghosts, Policy};
 use crate::page::{Lsn, PageId};
 
 /// Bytes of memory for each block that fits.
 pub const BYTES_PER_BLOCK_MAX: usize = 49;
 
-const NONE: u32 = u32::MAX;
 /// More hits than this count for nothing.
 const HITS_MAX: u8 = 3;
 /// Slots looked at for one that can be given up. Each that was hit is spared once more for each of its hits, so the
@@ -117,6 +117,8 @@ pub(super) struct Given {
 pub(super) struct Found {
     pub slot: u32,
     pub lsn: Lsn,
+    /// Its write has not ended: its slot holds something else.
+    pub pending: bool,
 }
 
 /// A block that is there, for views and for the saved index.
@@ -133,7 +135,7 @@ pub(super) struct Entry {
 pub(super) struct Shard {
     slots: Box<[Slot]>,
     marks: Box<[Mark]>,
-    heads: Box<[u32]>,
+    heads: Box<[Head]>,
     queues: [List; 2],
     /// Slots from here on were never used.
     fresh: u32,
@@ -147,12 +149,13 @@ pub(super) struct Shard {
 
 impl Shard {
     pub fn new(slots: u32, policy: Policy) -> Self {
+        assert!(slots <= SLOTS_MAX, "{slots} slots in a shard");
         let buckets = (slots as usize).next_power_of_two();
         let ghosts = if policy == Policy::Classic { 0 } else { buckets };
         Self {
             slots: vec![EMPTY; slots as usize].into(),
             marks: vec![Mark::FREE; slots as usize].into(),
-            heads: vec![NONE; buckets].into(),
+            heads: vec![Head::EMPTY; buckets].into(),
             queues: [List { head: NONE, tail: NONE }; 2],
             fresh: 0,
             free: NONE,
@@ -180,11 +183,12 @@ impl Shard {
     }
 
     fn bucket(&self, key: u64) -> usize {
-        (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (self.heads.len() - 1)
+        (key.wrapping_mul(HASH) >> 32) as usize & (self.heads.len() - 1)
     }
 
     fn slot_of(&self, key: u64) -> Option<u32> {
-        let mut at = self.heads[self.bucket(key)];
+        let head = self.heads[self.bucket(key)];
+        let mut at = if head.may_have(key) { head.slot() } else { NONE };
         while at != NONE {
             let slot = &self.slots[at as usize];
             if slot.key == key {
@@ -195,20 +199,18 @@ impl Shard {
         None
     }
 
-    /// The slot of a block that can be read; counts as a hit.
+    /// The slot of a block; counts as a hit.
     pub fn find(&mut self, id: PageId) -> Option<Found> {
         let slot = self.slot_of(id.to_u64())?;
         let mark = self.marks[slot as usize];
-        if mark.state() != State::Valid {
-            return None;
-        }
         match self.policy {
             Policy::Classic => self.move_to_tail(slot),
             Policy::ScanResistant => {
                 self.marks[slot as usize] = mark.with_hits((mark.hits() + 1).min(HITS_MAX));
             }
         }
-        Some(Found { slot, lsn: Lsn(self.slots[slot as usize].lsn) })
+        let pending = mark.state() == State::Pending;
+        Some(Found { slot, lsn: Lsn(self.slots[slot as usize].lsn), pending })
     }
 
     /// Whether the block is still where it was found.
@@ -283,9 +285,9 @@ impl Shard {
         let class = if candidate.keep { Class::Keep } else { Class::Default };
         let (key, bucket) = (candidate.id.to_u64(), self.bucket(candidate.id.to_u64()));
         let (lsn, object) = (candidate.lsn.0, candidate.object);
-        let chain = self.heads[bucket];
-        self.slots[slot as usize] = Slot { key, lsn, object, chain, prev: NONE, next: NONE };
-        self.heads[bucket] = slot;
+        let head = self.heads[bucket];
+        self.slots[slot as usize] = Slot { key, lsn, object, chain: head.slot(), prev: NONE, next: NONE };
+        self.heads[bucket] = head.with(slot, key);
         self.marks[slot as usize] = Mark::new(state, 0, class);
         self.link(slot);
     }
@@ -370,19 +372,18 @@ impl Shard {
         self.free_count += 1;
     }
 
-    /// Out of its chain.
+    /// Out of its chain, which is linked anew.
     fn take_out(&mut self, slot: u32) {
         let bucket = self.bucket(self.slots[slot as usize].key);
-        let after = self.slots[slot as usize].chain;
-        if self.heads[bucket] == slot {
-            self.heads[bucket] = after;
-            return;
+        let mut at = std::mem::replace(&mut self.heads[bucket], Head::EMPTY).slot();
+        while at != NONE {
+            let Slot { key, chain, .. } = self.slots[at as usize];
+            if at != slot {
+                self.slots[at as usize].chain = self.heads[bucket].slot();
+                self.heads[bucket] = self.heads[bucket].with(at, key);
+            }
+            at = chain;
         }
-        let mut at = self.heads[bucket];
-        while self.slots[at as usize].chain != slot {
-            at = self.slots[at as usize].chain;
-        }
-        self.slots[at as usize].chain = after;
     }
 
     fn queue(&mut self, slot: u32) -> &mut List {

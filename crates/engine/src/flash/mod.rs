@@ -1,7 +1,7 @@
 //! The flash cache: a second level behind the buffer cache, on files or devices that are faster than the data files'.
 //!
-//! A victim cache of clean blocks: what a session evicts, a background process writes here (`writer`), and a later miss reads it back
-//! (`read`). Start with `FlashCache::offer`, `FlashCache::invalidate`, and `read`; which block is where says `directory`, what is let in
+//! A victim cache of clean blocks: what a session evicts waits in memory (`staging`), a background process writes it (`writer`), and a
+//! later miss reads it back (`read`). Start with `FlashCache::offer`, `FlashCache::invalidate`, and `read`; which block is where says `directory`, what is let in
 //! `policy`, what the files look like `file`. Why it is so: `docs/decisions/0009-flash-cache.md`.
 //!
 //! **A block found here is what its data file has.** Three rules:
@@ -20,6 +20,7 @@
 mod balance;
 mod directory;
 mod file;
+mod head;
 mod policy;
 mod read;
 mod staging;
@@ -30,7 +31,7 @@ mod writer;
 pub use directory::BYTES_PER_BLOCK_MAX;
 pub use file::Stamp;
 pub use policy::Policy;
-pub(crate) use read::Hit;
+pub(crate) use read::{Fetched, Hit};
 pub(crate) use writer::process as writer;
 
 use crate::cache::Site;
@@ -54,7 +55,7 @@ const NEIGHBOURHOOD_BITS: u32 = 6;
 /// Slots of a shard, roughly.
 const SHARD_SLOTS: u32 = 16_384;
 /// Shards of a file at most.
-const SHARDS_MAX: u32 = 64;
+const SHARDS_MAX: u32 = 512;
 /// The writer is called when so many blocks wait.
 const POST_EVERY: usize = 32;
 
@@ -331,6 +332,10 @@ impl FlashCache {
         if altered {
             return Err(Statistic::FlashSkipNotCurrent);
         }
+        let part = self.part_of(id);
+        let mut shard = self.parts[part].shard.lock();
+        // The directory and the page's header are both far from the processor: it fetches them at once when the lock lies before both.
+        let exists = shard.has(id);
         let object = page::object(bytes);
         let usage = self.usage(object);
         // A page of zeroes has no address, one of sorts no second reader.
@@ -341,15 +346,13 @@ impl FlashCache {
         if page::page_id(bytes) != id {
             return Err(Statistic::FlashSkipCorrupt);
         }
-        let part = self.part_of(id);
-        let candidate = Candidate { id, lsn: page::lsn(bytes), object, keep: usage == FlashUse::Keep };
-        let mut shard = self.parts[part].shard.lock();
-        if shard.has(id) {
+        if exists {
             return Err(Statistic::FlashSkipExists);
         }
         if !self.staging.has_room() {
             return Err(Statistic::FlashSkipOverloaded);
         }
+        let candidate = Candidate { id, lsn: page::lsn(bytes), object, keep: usage == FlashUse::Keep };
         let (slot, given) = shard.offer(candidate);
         context.count(Statistic::FlashEvictionAgedOut, u64::from(given.aged_out));
         context.count(Statistic::FlashEvictionPinned, given.pinned);
@@ -375,7 +378,8 @@ impl FlashCache {
         for part in &self.parts {
             let mut shard = part.shard.lock();
             let ids: Vec<PageId> = shard.entries().map(|entry| entry.id).collect();
-            for id in ids {
+            // Slots are taken again from the last that was freed: in their order, so that they are written side by side.
+            for id in ids.into_iter().rev() {
                 shard.remove(id);
             }
         }

@@ -1,6 +1,7 @@
 //! A miss of the buffer cache that the flash cache can serve.
 
 use super::directory::Found;
+use super::staging::Place;
 use super::{FlashCache, FlashFile, Reader};
 use crate::Context;
 use crate::cache::Site;
@@ -19,6 +20,16 @@ use waits::Event;
 pub(crate) struct Hit {
     part: u16,
     found: Found,
+}
+
+/// What became of a block that was looked for.
+pub(crate) enum Fetched {
+    /// It is not here.
+    Nothing,
+    /// It waited to be written, and was copied from memory.
+    Copied,
+    /// It is in one of the files.
+    Hit(Hit),
 }
 
 /// How a transfer ended.
@@ -42,22 +53,34 @@ impl FlashCache {
         reader.missed_blocks.fetch_add(blocks, Ordering::Relaxed);
     }
 
-    /// Looks a block up. The caller holds the exclusive latch of its published frame.
-    pub(crate) fn find(&self, id: PageId) -> Option<Hit> {
+    /// Looks a block up; one that waits to be written is copied to `bytes` at once. The caller holds the exclusive latch of its published frame.
+    pub(crate) fn fetch(&self, context: &Context, id: PageId, bytes: &mut [u8]) -> Fetched {
         if !self.is_on() {
-            return None;
+            return Fetched::Nothing;
         }
         let part = self.part_of(id);
-        let found = self.parts[part].shard.lock().find(id)?;
-        Some(Hit { part: part as u16, found })
+        let found = self.parts[part].shard.lock().find(id);
+        let Some(found) = found else { return Fetched::Nothing };
+        let part = part as u16;
+        if !found.pending {
+            return Fetched::Hit(Hit { part, found });
+        }
+        // What was taken to be written is neither here nor there for a moment.
+        if !self.staging.copy(Place { shard: part, slot: found.slot }, id, bytes) {
+            return Fetched::Nothing;
+        }
+        context.count(Statistic::FlashHits, 1);
+        context.count(Statistic::PhysicalReadRequestsOptimized, 1);
+        Fetched::Copied
     }
 
     /// Reads the block (`db flash cache single block physical read`), if it is here. False when it is not, or when what is here is not the
     /// block: then the data file has it, and the bytes may be anything.
     pub(crate) fn read(&self, site: &dyn Site, context: &Context, id: PageId, bytes: &mut [u8]) -> bool {
-        match self.find(id) {
-            None => false,
-            Some(hit) => self.read_run(site, context, &[(id, hit)], &mut [bytes]) == 1,
+        match self.fetch(context, id, bytes) {
+            Fetched::Nothing => false,
+            Fetched::Copied => true,
+            Fetched::Hit(hit) => self.read_run(site, context, &[(id, hit)], &mut [bytes]) == 1,
         }
     }
 

@@ -7,6 +7,7 @@
 //! and long gaps, not a hole in every read of many blocks, which costs the next scan a read of the slow device each.
 
 use crate::Result;
+use crate::page::{self, PageId};
 use io::Buffer;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -80,6 +81,16 @@ impl Staging {
         let mut queue = self.queue.lock();
         queue.spares.push(buffer);
         self.note(&queue);
+    }
+
+    /// Copies a block that waits. False when it does not wait any more; another may wait for its place by now.
+    pub fn copy(&self, place: Place, id: PageId, to: &mut [u8]) -> bool {
+        let queue = self.queue.lock();
+        let found = queue.waiting.iter().find(|(waits, block)| *waits == place && page::page_id(block) == id);
+        if let Some((_, block)) = found {
+            to.copy_from_slice(block);
+        }
+        found.is_some()
     }
 
     /// The block that has waited longest.

@@ -30,7 +30,8 @@ fn memory_is_bounded() {
 fn a_block_that_changes_while_it_is_written_is_never_found_and_its_slot_waits() {
     let mut shard = Shard::new(1, Policy::Classic);
     let (offered, _) = shard.offer(candidate(7));
-    assert_eq!((offered, shard.find(page(7))), (Some(0), None), "not written yet");
+    assert_eq!(offered, Some(0));
+    assert!(shard.find(page(7)).is_some_and(|found| found.pending), "not written yet");
     assert!(shard.remove(page(7)));
     let (offered, _) = shard.offer(candidate(8));
     assert_eq!(offered, None, "its write is still under way");
@@ -104,7 +105,8 @@ fn it_never_finds_what_was_removed() {
                 _ => {
                     if let Some(found) = shard.find(id) {
                         assert_eq!(model.get(&id), Some(&found.lsn.0), "{id}");
-                        assert!(shard.is_still(id, found));
+                        assert_eq!(found.pending, pending.contains(&found.slot));
+                        assert_eq!(shard.is_still(id, found), !found.pending);
                     }
                 }
             }

@@ -73,6 +73,30 @@ fn what_is_read_again_comes_from_the_flash_cache() {
     }
 }
 
+/// Before its writer has had a turn, a block is found in memory, and never after it changed.
+#[test]
+fn what_waits_to_be_written_is_found() {
+    let (world, context) = filled(Policy::Classic);
+    world.cache.flush(&*world, &context).unwrap();
+    let flash = world.cache.flash().unwrap();
+    flash.turn(&*world, &context);
+    flash.flush();
+    let read = |block: u32| assert_eq!(world.get(&context, page(block)).unwrap() % 1_000, u64::from(block));
+    let turn = flash.writer.lock();
+    (1..=48).for_each(read);
+    assert!(flash.waiting() >= 16, "{}", flash.waiting());
+    let before = counts(&world);
+    let gone: Vec<u32> = (1..=48).filter(|block| !world.cache.is_cached(page(*block))).take(4).collect();
+    gone.iter().copied().for_each(read);
+    let [inserts, hits, reads] = counts(&world);
+    assert_eq!([inserts, hits - before[1], reads], [before[0], 4, before[2]]);
+    world.set(&context, page(gone[0]), 1_000 + u64::from(gone[0])).unwrap();
+    (100..=140).for_each(read);
+    drop(turn);
+    flash.turn(&*world, &context);
+    assert_eq!(world.get(&context, page(gone[0])).unwrap(), 1_000 + u64::from(gone[0]));
+}
+
 #[test]
 fn a_block_that_changes_is_read_from_home_again() {
     let (world, context) = filled(Policy::Classic);
