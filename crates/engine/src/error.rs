@@ -31,6 +31,11 @@ pub enum EngineError {
         /// What is wrong, and what to do.
         what: String,
     },
+    /// The flash cache cannot be opened; the instance was not started.
+    #[error(
+        "the flash cache cannot be opened: {0}; nothing was started (without it: db_flash_cache_size = 0)"
+    )]
+    FlashCache(String),
     /// No space in a tablespace.
     #[error(
         "no space left in tablespace {tablespace} for object {object}: {cause}; add a data file: ALTER TABLESPACE {tablespace} ADD DATAFILE '…' SIZE 100M"

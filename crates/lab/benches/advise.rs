@@ -129,7 +129,7 @@ fn main() -> ExitCode {
             world.compare(work, measured, &mut bench, &mut goals);
         }
     }
-    bench.finish(Ok(())).expect("everything undone");
+    assert_eq!(bench.finish(Ok(())).expect("a record").left, None, "everything undone");
     for path in [&world.fast, &folder] {
         std::fs::remove_dir_all(path).expect("remove the folder");
     }

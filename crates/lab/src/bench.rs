@@ -253,10 +253,7 @@ impl Bench {
         counted?;
         concluded?;
         closed?;
-        match unsettled(undone?) {
-            Some(left) => Err(LabError::Left(left)),
-            None => Ok(Finished { record, interrupted }),
-        }
+        Ok(Finished { record, interrupted, left: unsettled(undone?) })
     }
 }
 
@@ -267,6 +264,8 @@ pub struct Finished {
     pub record: PathBuf,
     /// The user stopped it.
     pub interrupted: bool,
+    /// A change that could not be undone; it stays in the journal.
+    pub left: Option<String>,
 }
 
 fn fact_row(fact: host::facts::Fact) -> FactRow {

@@ -224,7 +224,7 @@ impl FlashFile {
 }
 
 /// Said before the instance starts, so that nobody finds a dead one.
-fn refused(storage: &dyn Storage, path: &Path, error: EngineError) -> EngineError {
+pub(super) fn refused(storage: &dyn Storage, path: &Path, error: EngineError) -> EngineError {
     let what = match &error {
         EngineError::Io(io) if matches!(**io, IoError::Permission { .. }) => denied(storage, path, &error),
         EngineError::Exists { .. } => format!(
@@ -233,9 +233,7 @@ fn refused(storage: &dyn Storage, path: &Path, error: EngineError) -> EngineErro
         ),
         _ => error.to_string(),
     };
-    EngineError::Invalid(format!(
-        "the flash cache cannot be opened: {what}; nothing was started (without it: db_flash_cache_size = 0)"
-    ))
+    EngineError::FlashCache(what)
 }
 
 /// Whose it is, who asks, and for a device the rule that gives it to him: a changed mode alone is gone after the next boot.

@@ -189,15 +189,16 @@ impl FlashCache {
             invalidated: AtomicU64::new(0),
             readers: (0..64).map(|_| Reader::default()).collect(),
         };
-        flash.restore(config)?;
+        flash.restore(storage, config)?;
         Ok(flash)
     }
 
-    fn restore(&self, config: &FlashConfig) -> Result<()> {
+    fn restore(&self, storage: &dyn Storage, config: &FlashConfig) -> Result<()> {
         let layout = self.layout();
         for (number, file) in self.files.iter().enumerate() {
+            let refuse = |error| file::refused(storage, &file.path, error);
             if let Some(stamp) = config.clean {
-                let mut entries = file.saved(stamp, layout)?;
+                let mut entries = file.saved(stamp, layout).map_err(refuse)?;
                 for part in self.parts.iter().filter(|part| usize::from(part.file) == number) {
                     let mut shard = part.shard.lock();
                     let slots = part.first..part.first + shard.free_count();
@@ -207,7 +208,7 @@ impl FlashCache {
                     shard.restore(&mine);
                 }
             }
-            file.mark_in_use(config.database_id)?;
+            file.mark_in_use(config.database_id).map_err(refuse)?;
         }
         Ok(())
     }

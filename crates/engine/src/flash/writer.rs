@@ -6,7 +6,7 @@
 //! 3. reap what has ended                                            by a later turn: a device that hangs does not hold up a shutdown
 //! 4. settle                                                         from now on sessions find the block
 //! ```
-//! Blocks are found only after 4: before, half of them might be read.
+//! In its slot a block is found only after 4: before, half of it might be read. Until 1 it is served from memory.
 
 use super::balance::{Balance, Spent};
 use super::read::hangs;

@@ -85,6 +85,7 @@ impl Comparison<'_> {
         control: &mut Control<'_>,
     ) -> Result<(), LabError> {
         let began = bench.elapsed_seconds();
+        let mut fallen = vec![false; self.design.candidates.len()];
         for ordinal in 0..self.plan.blocks {
             let spent = bench.elapsed_seconds() - began;
             let next = spent * f64::from(ordinal + 1) / f64::from(ordinal.max(1));
@@ -99,16 +100,17 @@ impl Comparison<'_> {
                 break;
             }
             bench.look_at_disks()?;
-            self.block(ordinal, rows, evidence, bench, control)?;
+            self.block(ordinal, rows, &mut fallen, evidence, bench, control)?;
         }
         Ok(())
     }
 
-    /// One block: every configuration, in the order that chance decided.
+    /// One block: every configuration that has not `fallen`, in the order that chance decided.
     fn block(
         &self,
         ordinal: u32,
         rows: &Rows,
+        fallen: &mut [bool],
         evidence: &mut Evidence,
         bench: &mut Bench,
         control: &mut Control<'_>,
@@ -116,6 +118,9 @@ impl Comparison<'_> {
         let order = stats::order::block(self.design.candidates.len(), ordinal as usize, bench.seed.part(2));
         let block = bench.writer.block(ordinal, &order, bench.seed.0)?;
         for (position, &index) in order.iter().enumerate() {
+            if fallen[index] {
+                continue;
+            }
             let visit_id = bench.writer.visit(&VisitRow {
                 block_id: Some(block),
                 position: position as u32,
@@ -140,7 +145,8 @@ impl Comparison<'_> {
                 }
                 Err(error) => bench.end_visit(visit_id, "failed", Some(&error.to_string()))?,
             }
-            result?;
+            let standing = fallen.iter().filter(|fallen| !**fallen).count();
+            fallen[index] = self.survive(index, standing, result, bench, control)?.is_none();
         }
         Ok(())
     }

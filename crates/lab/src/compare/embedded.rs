@@ -14,7 +14,7 @@ use crate::database::{Database, Flash, Places, Sizes, commit, inconsistent, segm
 use crate::factor::Setup;
 use crate::stage::Proof;
 use crate::verify::{self, Verification};
-use engine::{AlterSystem, Instance, Session, Shutdown};
+use engine::{AlterSystem, EngineError, Instance, Session, Shutdown};
 use host::counters::{Thread, Watch};
 use io::{Access, File};
 use std::path::PathBuf;
@@ -106,7 +106,10 @@ impl Embedded {
         let flash_parameters = flash.iter().flat_map(Flash::parameters);
         let parameters: Vec<_> =
             writers.into_iter().chain(cache).chain(flash_parameters).chain(own).collect();
-        let instance = self.database.open_with(&setup.configuration(), &parameters)?;
+        let instance = match self.database.open_with(&setup.configuration(), &parameters) {
+            Err(LabError::Engine(EngineError::FlashCache(why))) => return Err(LabError::Flash(why)),
+            opened => opened?,
+        };
         let mut session = instance.session("compare")?;
         // What another configuration left in it is not this one's.
         session.alter_system(&AlterSystem::FlushFlashCache)?;

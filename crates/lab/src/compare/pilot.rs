@@ -71,14 +71,15 @@ impl Learnt {
 impl Comparison<'_> {
     pub(super) fn pilot(&mut self, bench: &mut Bench, control: &mut Control<'_>) -> Result<(), LabError> {
         let mut learnt = Learnt::default();
-        for index in 0..self.design.candidates.len() {
-            let what =
-                format!("pilot {} of {}: {}", index + 1, self.design.candidates.len(), self.name(index));
+        let (mut index, all) = (0, self.design.candidates.len());
+        while index < self.design.candidates.len() {
+            let standing = self.design.candidates.len();
+            let what = format!("pilot {} of {all}: {}", index + 1 + all - standing, self.name(index));
             bench.step(control, &what);
             let began = clock::now();
             // What no later visit does.
             let mut beside = Nanos(0);
-            let (visited, noise) = self.under(index, bench, control, |stay, mut stage, bench, control| {
+            let met = self.under(index, bench, control, |stay, mut stage, bench, control| {
                 self.prove(index, stage.as_deref())?;
                 stay.proof()?;
                 if self.design.fresh() {
@@ -90,7 +91,11 @@ impl Comparison<'_> {
                     if index == 0 { self.pilot_noise(stay, stage, bench, control)? } else { Vec::new() };
                 beside += clock::now() - from;
                 Ok((visited, noise))
-            })?;
+            });
+            let Some((visited, noise)) = self.survive(index, standing, met, bench, control)? else {
+                self.design.candidates.remove(index);
+                continue;
+            };
             learnt.visits_seconds += (clock::now() - began - beside).as_secs() - visited.vain_seconds;
             learnt.measured_seconds += visited.measured_seconds;
             visited.rates.iter().for_each(|(workload, rate)| learnt.rate(*workload, *rate));
@@ -99,6 +104,7 @@ impl Comparison<'_> {
             if index == 0 {
                 learnt.noise = noise;
             }
+            index += 1;
         }
         self.decide(&learnt, bench, control)
     }

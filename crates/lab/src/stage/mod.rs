@@ -158,7 +158,7 @@ impl Stage {
                 None => Arc::clone(&self.own),
             };
             let classes = plan.classes.clone();
-            let volume = Volume::make(plan, &workspace, bench)?;
+            let volume = Volume::make(plan, &workspace, bench).map_err(|error| of(&classes, error))?;
             for class in classes {
                 self.spots.entry(class).or_default().push(volume.place().to_owned());
             }
@@ -169,7 +169,8 @@ impl Stage {
         }
         for class in setup.classes() {
             if let Storage::Directory(parent) = setup.storage(class) {
-                let path = self.workspace(parent, bench)?.path().to_owned();
+                let workspace = self.workspace(parent, bench).map_err(|error| of(&[class], error))?;
+                let path = workspace.path().to_owned();
                 self.spots.insert(class, vec![path]);
             }
         }
@@ -214,6 +215,16 @@ impl Stage {
         std::mem::take(&mut self.settings).undo(bench)?;
         std::mem::take(&mut self.caps).lift(bench.journal())?;
         Ok(())
+    }
+}
+
+/// What a place that only a flash cache needs refuses is the flash cache's failure.
+fn of(classes: &[FileClass], error: LabError) -> LabError {
+    match (classes, error) {
+        ([FileClass::Flash], error) if !matches!(error, LabError::Cancelled) => {
+            LabError::Flash(error.to_string())
+        }
+        (_, error) => error,
     }
 }
 

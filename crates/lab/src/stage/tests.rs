@@ -43,7 +43,7 @@ impl Run {
 
     /// Everything is undone, and only the record is left.
     fn finish(mut self) {
-        self.bench.take().unwrap().finish(Ok(())).unwrap();
+        assert_eq!(self.bench.take().unwrap().finish(Ok(())).unwrap().left, None);
         let left: Vec<_> =
             std::fs::read_dir(self.folder.path()).unwrap().flatten().map(|e| e.file_name()).collect();
         assert!(left.iter().all(|name| name.to_string_lossy().starts_with("record")), "{left:?}");

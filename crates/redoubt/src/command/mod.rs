@@ -104,6 +104,10 @@ fn measured(
     screen.clear();
     let finished = result.inspect_err(tell_what_is_kept)?;
     show(&finished, options.json)?;
+    if let Some(left) = &finished.left {
+        anstream::eprintln!("Not undone: {left}. Type: redoubt cleanup");
+        return Ok(ExitCode::FAILURE);
+    }
     Ok(if finished.interrupted { ExitCode::from(stop::INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
@@ -124,7 +128,8 @@ fn show(finished: &Finished, json: bool) -> Result<()> {
     let page = page_beside(&finished.record);
     if finished.interrupted {
         anstream::eprintln!(
-            "Stopped on request. What was finished is shown and kept; everything of ours is removed."
+            "Stopped on request. What was finished is shown and kept{}.",
+            if finished.left.is_none() { "; everything of ours is removed" } else { "" }
         );
     }
     let html = ::report::html(&reader);

@@ -99,6 +99,96 @@ fn the_second_pass_is_explained() {
     crate::page::check(&stage, &stage.record().with_extension("html"), &["The second pass", "flashcur"]);
 }
 
+/// A device that dies while it is measured costs its configuration: the run says so, goes on with the others, and ends as any other. It dies as one does that
+/// is pulled: the file below the loop device loses its blocks.
+#[test]
+fn a_flash_cache_that_dies_is_left_out_and_the_others_go_on() {
+    let _turn = measuring();
+    let stage = Stage::new();
+    let device = Device::new(&stage, 96 << 20);
+    let flash = format!("place.flash=none,here,{}", device.mount_point.display());
+    let arguments = [
+        "compare",
+        "random-read",
+        "--size",
+        "64m",
+        "--minutes",
+        "0.6",
+        "--vary",
+        &flash,
+        "--vary",
+        "redo_size=8m",
+    ];
+    let arguments = [&arguments[..], &["--vary", "flash_size=32m"]].concat();
+    let mut child = start(&stage, &arguments);
+    let began = clock::now();
+    let measured = |name: &str| {
+        let reader = stage.records().pop().and_then(|path| Reader::open(&path).ok());
+        let found = reader.and_then(|reader| {
+            let of = reader.configurations().ok()?.into_iter().find(|(_, row)| row.name.contains(name))?.0;
+            let visits = reader.visits().ok()?.into_iter();
+            Some(visits.filter(|(_, v)| v.status == "measured" && v.configuration_id == Some(of)).count())
+        });
+        found.unwrap_or(0)
+    };
+    let name = device.mount_point.display().to_string();
+    while measured(&name) < 1
+        && child.try_wait().is_ok_and(|ended| ended.is_none())
+        && clock::now() - began < PATIENCE
+    {
+        clock::sleep(Nanos::millis(100));
+    }
+    device.pull();
+    let done = Done::of(child.wait_with_output().expect("wait"));
+    let said = format!("{}\n{}", done.stdout, done.stderr);
+    // What lies on the dead device may not be removable, and that is said then; the result is told all the same.
+    assert!(done.code == Some(0) || said.contains("Not undone"), "{said}");
+    for word in ["Left out", "flash cache failed", &name, "Report:"] {
+        assert!(said.contains(word), "no {word:?} in:\n{said}");
+    }
+    stage.assert_untouched();
+    assert!(measured("here") > measured(&name), "the others went on");
+}
+
+/// A file system on a loop device, for a flash cache, that can be pulled.
+struct Device {
+    name: String,
+    backing: std::path::PathBuf,
+    mount_point: std::path::PathBuf,
+}
+
+impl Device {
+    fn new(stage: &Stage, bytes: u64) -> Self {
+        let backing = stage.folder().join("pulled-device");
+        fs::File::create(&backing).expect("a file").set_len(bytes).expect("a size");
+        let name = output("losetup", &["--show", "-f", backing.to_str().expect("a plain path")]);
+        let mount_point = stage.folder().join("pulled");
+        fs::create_dir(&mount_point).expect("make it");
+        output("mkfs.ext4", &["-q", "-O", "^has_journal", &name]);
+        output("mount", &[&name, mount_point.to_str().expect("a plain path")]);
+        Self { name, backing, mount_point }
+    }
+
+    fn pull(&self) {
+        fs::OpenOptions::new().write(true).open(&self.backing).expect("open").set_len(0).expect("cut");
+        output("losetup", &["-c", &self.name]);
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.mount_point).status();
+        let _ = std::process::Command::new("losetup").args(["-d", &self.name]).status();
+    }
+}
+
+/// What a command prints.
+fn output(program: &str, arguments: &[&str]) -> String {
+    let done = std::process::Command::new(program).args(arguments).output().expect(program);
+    assert!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).expect("text").trim().to_owned()
+}
+
 /// One run above a flash cache in a directory that the user named: its file is ours, and goes with the run.
 #[test]
 fn a_run_above_a_flash_cache() {
