@@ -6,6 +6,7 @@ use super::connection::Connection;
 use super::control_v4::Identity;
 use super::error::NfsError;
 use super::file::FileState;
+use super::keeper::Bell;
 use super::target::{Target, Version};
 use crate::rpc::Procedure;
 use crate::rpc::call::Credential;
@@ -53,6 +54,8 @@ pub(super) struct Control {
     pub(super) files: Vec<Arc<FileState>>,
     /// Times that the connection was made anew.
     pub(super) reconnects: u64,
+    /// Whom to tell of another connection.
+    pub(super) bell: Option<Arc<Bell>>,
 }
 
 impl Way {
@@ -114,7 +117,7 @@ pub(super) fn pause(attempt: u32) -> Nanos {
 
 impl Control {
     pub(super) fn new(way: Arc<Way>, identity: Identity) -> Self {
-        Self { way, caller: None, identity, root: None, files: Vec::new(), reconnects: 0 }
+        Self { way, caller: None, identity, root: None, files: Vec::new(), reconnects: 0, bell: None }
     }
 
     /// The connection, made where there is none.
@@ -125,6 +128,7 @@ impl Control {
             self.reconnects += 1;
             self.caller = Some(Caller::new(connection));
             self.identity.connection_is_new();
+            self.bell.iter().for_each(|bell| bell.ring());
         }
         self.caller.as_mut().ok_or_else(|| Trouble::Lost("no connection".into()))
     }

@@ -20,13 +20,21 @@ const RENEW_AGAIN: Nanos = Nanos::millis(1_000);
 
 pub(super) struct Keeper {
     thread: JoinHandle<()>,
-    stop: Arc<Stop>,
+    bell: Arc<Bell>,
     task: Sender<Weak<Shared>>,
 }
 
-struct Stop {
+/// Wakes the keeper: to end, or because there is another connection to look after.
+pub(super) struct Bell {
     wake: OwnedFd,
-    asked: AtomicBool,
+    ends: AtomicBool,
+}
+
+impl Bell {
+    pub(super) fn ring(&self) {
+        // It is full only when it has rung already.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
 }
 
 /// Tells a keeper what to keep.
@@ -44,14 +52,18 @@ impl Keeper {
         let refused = |what, error: std::io::Error| NfsError::Machine { what, error: error.to_string() };
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| refused("an event descriptor", errno.into()))?;
-        let stop = Arc::new(Stop { wake, asked: AtomicBool::new(false) });
+        let bell = Arc::new(Bell { wake, ends: AtomicBool::new(false) });
         let (task, tasks) = channel();
-        let its = stop.clone();
+        let its = bell.clone();
         let thread = std::thread::Builder::new()
             .name("nfsk".into())
             .spawn(move || run(&tasks, &its))
             .map_err(|error| refused("a thread", error))?;
-        Ok(Self { thread, stop, task })
+        Ok(Self { thread, bell, task })
+    }
+
+    pub(super) fn bell(&self) -> Arc<Bell> {
+        self.bell.clone()
     }
 
     pub(super) fn task(&self) -> Task {
@@ -60,8 +72,8 @@ impl Keeper {
 
     /// Ends the thread, and waits for it; called on the thread itself, it ends by itself.
     pub(super) fn stop(self) {
-        self.stop.asked.store(true, Ordering::Release);
-        let _ = rustix::io::write(&self.stop.wake, &1u64.to_ne_bytes());
+        self.bell.ends.store(true, Ordering::Release);
+        self.bell.ring();
         drop(self.task);
         if self.thread.thread().id() != std::thread::current().id() {
             let _ = self.thread.join();
@@ -69,17 +81,18 @@ impl Keeper {
     }
 }
 
-fn run(tasks: &Receiver<Weak<Shared>>, stop: &Stop) {
+fn run(tasks: &Receiver<Weak<Shared>>, bell: &Bell) {
     let Ok(shared) = tasks.recv() else { return };
     let (mut stream, mut due): (Option<Arc<TcpStream>>, Nanos) = (None, clock::now());
-    while !stop.asked.load(Ordering::Acquire) {
-        let mut fds = vec![PollFd::from_borrowed_fd(stop.wake.as_fd(), PollFlags::IN)];
+    while !bell.ends.load(Ordering::Acquire) {
+        let mut fds = vec![PollFd::from_borrowed_fd(bell.wake.as_fd(), PollFlags::IN)];
         if let Some(stream) = &stream {
             fds.push(PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN));
         }
-        if wait_for(&mut fds, due).is_err() || stop.asked.load(Ordering::Acquire) {
+        if wait_for(&mut fds, due).is_err() || bell.ends.load(Ordering::Acquire) {
             return;
         }
+        let _ = rustix::io::read(&bell.wake, &mut [0; 8]);
         let Some(shared) = shared.upgrade() else { return };
         (stream, due) = tend(&shared);
     }

@@ -91,10 +91,11 @@ impl Mount {
         let mut control = Control::new(way.clone(), Identity::new(version, owner));
         let root = control.attach()?;
         let keeper = if version == Version::V3 { None } else { Some(Keeper::start()?) };
-        let wake = keeper.as_ref().map(Keeper::task);
+        let task = keeper.as_ref().map(Keeper::task);
+        control.bell = keeper.as_ref().map(Keeper::bell);
         let shared =
             Arc::new(Shared { way, root, control: Mutex::new(control), keeper, chance: Mutex::new(rng) });
-        if let Some(task) = wake {
+        if let Some(task) = task {
             task.keep(&shared);
         }
         Ok(Self { shared })
