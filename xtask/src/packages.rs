@@ -45,6 +45,11 @@ pub const BENCH: &[Need] = &[
     ("mariadbd", "mariadb-server"),
     ("mariadb", "mariadb-client"),
     ("sysbench", "sysbench"),
+    ("ganesha.nfsd", "nfs-ganesha"),
+    ("/usr/lib/x86_64-linux-gnu/ganesha/libfsalvfs.so", "nfs-ganesha-vfs"),
+    ("rpcbind", "rpcbind"),
+    ("ip", "iproute2"),
+    ("unshare", "util-linux"),
 ];
 
 /// Installs what is missing of `needs`.

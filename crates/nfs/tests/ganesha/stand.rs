@@ -1,4 +1,5 @@
-//! A namespace with a server in it, and a way to its export.
+//! A namespace with a server in it, and a way to its export. Tests and the benchmark include this file.
+#![allow(dead_code, reason = "each of them uses its part")]
 
 use nfs::{Mount, MountOptions, Path, Target, Version};
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
@@ -15,20 +16,24 @@ const PLUGINS: &str = "/usr/lib/x86_64-linux-gnu/ganesha";
 const SETUP: &str =
     "ip link set lo up && ip addr add 10.99.0.1/32 dev lo && mount -t tmpfs tmpfs /run && exec \"$@\"";
 
-/// Runs `test`, whose name is `name`, in a network of its own: version 3 needs the one port of the port mapper.
-pub fn alone(name: &str, test: impl FnOnce()) {
+/// This program once more, in a network of its own: version 3 needs the one port of the port mapper. None when this is it.
+pub fn inside(arguments: &[String]) -> Option<Command> {
     if std::env::var_os(INSIDE).is_some() {
-        return test();
+        return None;
     }
     assert!(rustix::process::geteuid().is_root(), "a server of version 3 needs root");
-    let this = std::env::current_exe().expect("the test's own program");
-    let output = Command::new("unshare")
-        .args(["--net", "--mount", "--", "sh", "-c", SETUP, "sh"])
-        .arg(this)
-        .args(["--exact", name, "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .expect("unshare is in package util-linux");
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--mount", "--", "sh", "-c", SETUP, "sh"]);
+    command.arg(std::env::current_exe().expect("this very program")).args(arguments).env(INSIDE, "1");
+    Some(command)
+}
+
+/// Runs `test`, whose name is `name`, in a network of its own.
+pub fn alone(name: &str, test: impl FnOnce()) {
+    let Some(mut command) = inside(&["--exact", name, "--nocapture"].map(str::to_owned)) else {
+        return test();
+    };
+    let output = command.output().expect("unshare is in package util-linux");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
 }
