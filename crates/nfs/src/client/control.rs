@@ -3,9 +3,9 @@
 
 use super::caller::{Caller, Trouble};
 use super::connection::Connection;
-use super::control_v4::Identity;
 use super::error::NfsError;
 use super::file::FileState;
+use super::identity::Identity;
 use super::keeper::Bell;
 use super::target::{Target, Version};
 use crate::rpc::Procedure;

@@ -1,268 +1,21 @@
-//! A mount's calls in NFSv4: client id, session, and what is done when the server has forgotten them.
+//! A mount's calls in NFSv4: the export's root, and its files; as whom they are made is in [`super::identity`].
 
-use super::caller::{Caller, Trouble};
-use super::control::{ANSWER_MAX, Control, Root, Way};
+use super::caller::Trouble;
+use super::control::{Control, Root};
 use super::error::NfsError;
 use super::file::{FileState, How};
-use super::target::Version;
-use crate::rpc::call::Credential;
+use crate::v4::Minor;
 use crate::v4::attributes::Set;
-use crate::v4::callback::BackChannel;
-use crate::v4::compound::{Compound, Op, Results};
-use crate::v4::identity::{Channel, Created, Owner};
+use crate::v4::compound::{Compound, Op};
 use crate::v4::open::{Claim, Open, StateId};
-use crate::v4::recovery::{Lease, Remedy};
-use crate::v4::session::{SessionId, Slots};
-use crate::v4::{COMPOUND, Minor};
-use crate::xdr::{Reader, Writer};
+use crate::v4::recovery::Lease;
 use crate::{Attributes, Fault, Handle, Status};
 use units::{Nanos, clock};
 
-/// Head of a call or reply beside its payload, bytes.
-pub(super) const HEAD_BYTES: u32 = 4096;
-/// Operations in our longest compound, and a few more.
-const OPERATIONS: u32 = 16;
 /// What is taken where a server does not say how long a transfer may be.
 const TRANSFER_DEFAULT: u64 = 1 << 16;
 
-/// Who we are to the server, and what it made of us.
-pub(super) struct Identity {
-    pub(super) minor: Minor,
-    owner: Owner,
-    client_id: Option<u64>,
-    /// Of the next CREATE_SESSION of the client id.
-    create_sequence: u32,
-    session: Option<Session>,
-    /// Goes up with each new client id.
-    pub(super) generation: u64,
-    pub(super) lease: Lease,
-    /// Names of owners that were used.
-    owners: u64,
-    must_bind: bool,
-    /// The generation for which files were reclaimed.
-    settled: u64,
-    settling: bool,
-    /// Of the control session, while there is no connection.
-    back: BackChannel,
-}
-
-struct Session {
-    id: SessionId,
-    slots: Slots,
-    /// The slot's call was sent, and its reply did not come.
-    pending: bool,
-}
-
-impl Identity {
-    pub(super) fn new(version: Version, owner: Owner) -> Self {
-        let minor = if version == Version::V41 { Minor::V1 } else { Minor::V0 };
-        Self {
-            minor,
-            owner,
-            client_id: None,
-            create_sequence: 0,
-            session: None,
-            generation: 0,
-            lease: Lease::new(None, clock::now()),
-            owners: 0,
-            must_bind: false,
-            settled: 0,
-            settling: false,
-            back: BackChannel::default(),
-        }
-    }
-
-    /// What the back channel knows outlives its connection.
-    pub(super) fn keep(&mut self, caller: Caller) {
-        self.back = caller.back;
-    }
-
-    pub(super) fn connection_is_new(&mut self) {
-        self.must_bind = self.session.is_some();
-    }
-
-    /// Forgets what a status says is gone.
-    pub(super) fn lose(&mut self, remedy: Remedy) {
-        match remedy {
-            Remedy::Bind => self.must_bind = true,
-            Remedy::Session => self.session = None,
-            Remedy::Client => (self.session, self.client_id) = (None, None),
-            Remedy::None | Remedy::Again | Remedy::Later | Remedy::Open => {}
-        }
-    }
-
-    /// A call was given up on: what its slot knows is no longer sure.
-    pub(super) fn give_up(&mut self) {
-        if self.session.as_ref().is_some_and(|session| session.pending) {
-            self.session = None;
-        }
-    }
-
-    fn next_owner(&mut self) -> [u8; 8] {
-        self.owners += 1;
-        self.owners.to_be_bytes()
-    }
-}
-
-/// One compound outside of a session.
-fn bare<T>(
-    caller: &mut Caller,
-    credential: &Credential,
-    minor: Minor,
-    deadline: Nanos,
-    build: impl FnOnce(&mut Compound<'_>),
-    read: impl FnOnce(&mut Results<'_>) -> Result<T, Fault>,
-) -> Result<T, Trouble> {
-    let mut arguments = Writer::new();
-    build(&mut Compound::new(&mut arguments, minor));
-    let deadline = deadline.min(clock::now() + ANSWER_MAX);
-    let results = caller.call(COMPOUND, credential, arguments.bytes(), deadline)?;
-    Ok(read(&mut Results::new(Reader::new(&results))?)?)
-}
-
 impl Control {
-    /// One compound, with client id and session made where they are missing. In 4.1, a call whose reply was lost is the same call
-    /// when it is tried again: the server does it once.
-    pub(super) fn compound<T>(
-        &mut self,
-        deadline: Nanos,
-        build: impl FnOnce(&mut Compound<'_>),
-        read: impl FnOnce(&mut Results<'_>) -> Result<T, Fault>,
-    ) -> Result<T, Trouble> {
-        self.introduce(deadline)?;
-        let sent = clock::now();
-        let mut arguments = Writer::new();
-        let mut compound = Compound::new(&mut arguments, self.identity.minor);
-        if let Some(session) = &mut self.identity.session {
-            let place = if session.pending { session.slots.repeat(0) } else { session.slots.call(0) };
-            session.pending = true;
-            compound.sequence(session.id, place, 0, true);
-        }
-        build(&mut compound);
-        let way = self.way.clone();
-        let answer_by = deadline.min(sent + ANSWER_MAX);
-        let results = self.caller(deadline)?.call(COMPOUND, &way.credential, arguments.bytes(), answer_by)?;
-        let mut results = Results::new(Reader::new(&results))?;
-        if let Some(session) = &mut self.identity.session {
-            session.pending = false;
-            let sequenced = results.sequenced();
-            match &sequenced {
-                Ok(_) => session.slots.answered(0),
-                Err(_) => session.slots.not_begun(0),
-            }
-            sequenced?;
-            self.identity.lease.renew(sent);
-        }
-        Ok(read(&mut results)?)
-    }
-
-    /// Makes client id and session, and reclaims files, as far as that is needed: 1. the client id, which a restarted server has forgotten,
-    /// 2. the session, 3. files: a server in its grace takes nothing else before.
-    pub(super) fn introduce(&mut self, deadline: Nanos) -> Result<(), Trouble> {
-        self.caller(deadline)?;
-        if self.identity.client_id.is_none() {
-            match self.identity.minor {
-                Minor::V0 => self.set_client_id(deadline)?,
-                Minor::V1 => self.exchange_id(deadline)?,
-            }
-            self.identity.generation += 1;
-        }
-        if self.identity.minor == Minor::V1 {
-            if self.identity.session.is_none() {
-                self.make_control_session(deadline)?;
-            } else if self.identity.must_bind {
-                self.bind(deadline)?;
-            }
-        }
-        self.identity.must_bind = false;
-        if self.identity.settled != self.identity.generation && !self.identity.settling {
-            self.identity.settling = true;
-            let result = self.reopen_all(deadline);
-            self.identity.settling = false;
-            result?;
-            self.identity.settled = self.identity.generation;
-        }
-        Ok(())
-    }
-
-    fn bare<T>(
-        &mut self,
-        deadline: Nanos,
-        build: impl FnOnce(&mut Compound<'_>),
-        read: impl FnOnce(&mut Results<'_>) -> Result<T, Fault>,
-    ) -> Result<T, Trouble> {
-        let (way, minor) = (self.way.clone(), self.identity.minor);
-        bare(self.caller(deadline)?, &way.credential, minor, deadline, build, read)
-    }
-
-    fn set_client_id(&mut self, deadline: Nanos) -> Result<(), Trouble> {
-        let owner = self.identity.owner.clone();
-        let (id, verifier) =
-            self.bare(deadline, |c| c.set_client_id(&owner), |results| results.client_id_set())?;
-        let build = |c: &mut Compound<'_>| c.confirm_client_id(id, verifier);
-        self.bare(deadline, build, |results| results.done(Op::SetClientIdConfirm))?;
-        self.identity.client_id = Some(id);
-        Ok(())
-    }
-
-    fn exchange_id(&mut self, deadline: Nanos) -> Result<(), Trouble> {
-        let owner = self.identity.owner.clone();
-        let given = self.bare(deadline, |c| c.exchange_id(&owner), |results| results.exchanged())?;
-        self.identity.client_id = Some(given.client_id);
-        self.identity.create_sequence = given.sequence;
-        Ok(())
-    }
-
-    fn make_control_session(&mut self, deadline: Nanos) -> Result<(), Trouble> {
-        let mut caller = self.caller.take().ok_or_else(|| Trouble::Lost("no connection".into()))?;
-        let made = self.make_session(&mut caller, 1, true, deadline);
-        if let Ok(created) = &made {
-            caller.back = BackChannel::new(created.session);
-        }
-        self.caller = Some(caller);
-        let created = made?;
-        self.identity.session = Some(Session { id: created.session, slots: Slots::new(1), pending: false });
-        Ok(())
-    }
-
-    /// A session of `slots` slots on the connection of `caller`. Sessions of a client id are counted, so this is behind the lock.
-    pub(super) fn make_session(
-        &mut self,
-        caller: &mut Caller,
-        slots: u32,
-        back_channel: bool,
-        deadline: Nanos,
-    ) -> Result<Created, Trouble> {
-        let longest = self.way.payload_bytes_max + HEAD_BYTES;
-        let fore = Channel { request_bytes: longest, response_bytes: longest, operations: OPERATIONS, slots };
-        let client_id = self
-            .identity
-            .client_id
-            .ok_or(Fault::Refused { status: Status::STALE_CLIENTID, call: "CREATE_SESSION" })?;
-        let sequence = self.identity.create_sequence;
-        let build = |c: &mut Compound<'_>| c.create_session(client_id, sequence, fore, back_channel);
-        let made =
-            bare(caller, &self.way.credential, Minor::V1, deadline, build, |results| results.created());
-        match &made {
-            Ok(_) => self.identity.create_sequence = sequence.wrapping_add(1),
-            // Not known whether it was made: EXCHANGE_ID says how many were.
-            Err(Trouble::Lost(_) | Trouble::Fault(Fault::Refused { status: Status::SEQ_MISORDERED, .. })) => {
-                self.exchange_id(deadline)?;
-            }
-            Err(_) => {}
-        }
-        made
-    }
-
-    fn bind(&mut self, deadline: Nanos) -> Result<(), Trouble> {
-        let Some(id) = self.identity.session.as_ref().map(|session| session.id) else { return Ok(()) };
-        self.bare(deadline, |c| c.bind_connection(id, true), |results| results.bound())?;
-        if let Some(caller) = &mut self.caller {
-            caller.back = self.identity.back.clone();
-        }
-        Ok(())
-    }
-
     /// 1. client id and session, 2. nothing is left to reclaim: before that, a 4.1 server opens nothing, 3. the export's root.
     pub(super) fn attach_v4(&mut self) -> Result<Root, NfsError> {
         let way = self.way.clone();
@@ -296,7 +49,7 @@ impl Control {
         Ok(Root { handle, read_max: most(answer.read_max), write_max: most(answer.write_max) })
     }
 
-    fn reclaim_complete(&mut self, deadline: Nanos) -> Result<(), Trouble> {
+    pub(super) fn reclaim_complete(&mut self, deadline: Nanos) -> Result<(), Trouble> {
         if self.identity.minor == Minor::V0 {
             return Ok(());
         }
@@ -445,53 +198,6 @@ impl Control {
             results.removed()
         })
     }
-
-    /// Renews the lease.
-    pub(super) fn renew(&mut self, deadline: Nanos) -> Result<(), Trouble> {
-        let sent = clock::now();
-        match (self.identity.minor, self.identity.client_id) {
-            (Minor::V0, Some(id)) => {
-                self.compound(deadline, |c| c.renew(id), |results| results.done(Op::Renew))?;
-            }
-            // SEQUENCE alone.
-            _ => self.compound(deadline, |_| {}, |_| Ok(()))?,
-        }
-        self.identity.lease.renew(sent);
-        Ok(())
-    }
-
-    /// Ends session and client id, as far as the server still listens.
-    pub(super) fn detach_v4(&mut self, deadline: Nanos) {
-        if self.caller.is_none() {
-            return;
-        }
-        if let Some(session) = self.identity.session.take() {
-            let build = |c: &mut Compound<'_>| c.destroy_session(session.id);
-            let _ = self.bare(deadline, build, |results| results.done(Op::DestroySession));
-            if let Some(id) = self.identity.client_id.take() {
-                let build = |c: &mut Compound<'_>| c.destroy_client_id(id);
-                let _ = self.bare(deadline, build, |results| results.done(Op::DestroyClientId));
-            }
-        }
-    }
-}
-
-/// Tells the server that the connection of `caller` belongs to a worker's session; whether it still knows that.
-pub(super) fn bind_session(
-    caller: &mut Caller,
-    way: &Way,
-    id: SessionId,
-    deadline: Nanos,
-) -> Result<(), Trouble> {
-    let build = |c: &mut Compound<'_>| c.bind_connection(id, false);
-    bare(caller, &way.credential, Minor::V1, deadline, build, |results| results.bound()).map(drop)
-}
-
-/// Ends a worker's session, over its own connection: servers take it from no other.
-pub(super) fn end_session(caller: &mut Caller, way: &Way, id: SessionId, deadline: Nanos) {
-    let build = |c: &mut Compound<'_>| c.destroy_session(id);
-    let done = |results: &mut Results<'_>| results.done(Op::DestroySession);
-    let _ = bare(caller, &way.credential, Minor::V1, deadline, build, done);
 }
 
 fn start_at(compound: &mut Compound<'_>, directory: Option<&Handle>) {

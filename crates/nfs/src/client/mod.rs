@@ -10,6 +10,7 @@ mod control_v3;
 mod control_v4;
 mod error;
 mod file;
+mod identity;
 mod keeper;
 mod mount;
 mod queue;

@@ -2,9 +2,9 @@
 
 use super::caller::Trouble;
 use super::control::{Control, Root, Way};
-use super::control_v4::Identity;
 use super::error::NfsError;
 use super::file::{File, FileState, How, OpenFile};
+use super::identity::Identity;
 use super::keeper::Keeper;
 use super::queue::{Queue, QueueOptions};
 use super::target::{Target, Version};

@@ -3,8 +3,8 @@
 use super::super::caller::{Caller, Trouble};
 use super::super::connection::Connection;
 use super::super::control::{CONNECT_MAX, Way, pause};
-use super::super::control_v4::{HEAD_BYTES, bind_session, end_session};
 use super::super::error::NfsError;
+use super::super::identity::{HEAD_BYTES, bind_session, end_session};
 use super::super::mount::{CLOSE_MAX, Shared};
 use super::super::target::Version;
 use crate::rpc::xid::Xids;
