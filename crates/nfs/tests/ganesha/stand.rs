@@ -23,7 +23,9 @@ pub fn inside(arguments: &[String]) -> Option<Command> {
     }
     assert!(rustix::process::geteuid().is_root(), "a server of version 3 needs root");
     let mut command = Command::new("unshare");
-    command.args(["--net", "--mount", "--", "sh", "-c", SETUP, "sh"]);
+    // Whatever is started in there ends with it.
+    let namespaces = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    command.args(namespaces).args(["--", "sh", "-c", SETUP, "sh"]);
     command.arg(std::env::current_exe().expect("this very program")).args(arguments).env(INSIDE, "1");
     Some(command)
 }
