@@ -1,7 +1,7 @@
 //! A namespace with a server in it, and a way to its export. Tests and the benchmark include this file.
 #![allow(dead_code, reason = "each of them uses its part")]
 
-use nfs::{Mount, MountOptions, Path, Target, Version};
+use nfs::{Mount, MountOptions, NfsError, Path, Target, Version};
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -76,6 +76,15 @@ fn wait_for_port(port: u16) {
     }
 }
 
+/// It listens before it has told the port mapper where it mounts. What it says to a mount is not asked here.
+fn wait_for_mount() {
+    let deadline = clock::now() + Nanos::millis(20_000);
+    while let Err(error @ NfsError::Unreachable { .. }) = Mount::open(target(Version::V3), options()) {
+        assert!(clock::now() < deadline, "{error}");
+        clock::sleep(Nanos::millis(20));
+    }
+}
+
 impl Server {
     pub fn start(conf: &Conf) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
@@ -88,6 +97,9 @@ impl Server {
         wait_for_port(nfs::portmap::PORT);
         let ganesha = Self::ganesha(&folder);
         wait_for_port(PORT);
+        if conf.protocols.contains('3') {
+            wait_for_mount();
+        }
         Self { folder, mapper, ganesha }
     }
 
