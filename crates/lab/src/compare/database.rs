@@ -34,7 +34,7 @@ const WARM_COUNTS: u32 = 4;
 pub const ORDERS: Scale = Scale::small(2);
 /// Transactions that bring it into a cache that holds it, before it is measured.
 const WARMING: Nanos = Nanos::millis(1_000);
-/// The same, where a flash cache is to hold it: it is filled by what leaves the buffer cache.
+/// The same, where some configuration has a flash cache: that is filled by what leaves the buffer cache.
 const WARMING_FLASH: Nanos = Nanos::millis(5_000);
 /// The table that grows.
 const GROWING: &str = "T";
@@ -77,7 +77,6 @@ impl Filled {
             open,
             seed: self.seed,
             scanned: self.scanned,
-            has_flash: setup.flash().is_some(),
             terms,
             grown: 0,
             before: None,
@@ -97,8 +96,6 @@ pub struct DatabaseStay<'v> {
     open: Box<dyn OpenDatabase + 'v>,
     seed: Seed,
     scanned: Option<scan::Rows>,
-    /// Whether there is a flash cache.
-    has_flash: bool,
     terms: Terms<'v>,
     /// Rows of the growing table.
     grown: u64,
@@ -115,12 +112,12 @@ impl DatabaseStay<'_> {
     pub(super) fn prepare(&mut self, workload: Workload, seed: Seed) -> Result<(), LabError> {
         match workload {
             Workload::ReadColdOne | Workload::ReadCold => self.empty_caches()?,
-            // A cache that holds it all, or a flash cache, is as that of a database that has been open for a while.
-            Workload::Mixed if self.holds_orders() || self.has_flash => {
-                if self.has_flash {
+            // A cache that holds it all, or one beside which a flash cache is filled, is as that of a database that has been open for a while.
+            Workload::Mixed if self.holds_orders() || self.terms.filled_caches => {
+                if self.terms.filled_caches {
                     self.empty_caches()?;
                 }
-                let warming = if self.has_flash { WARMING_FLASH } else { WARMING };
+                let warming = if self.terms.filled_caches { WARMING_FLASH } else { WARMING };
                 let terms = playing(&self.terms, &self.watch, warming, seed);
                 self.open.order_entry(self.terms.sessions, Think::None, false, terms)?;
             }

@@ -280,6 +280,7 @@ impl<'o> Comparison<'o> {
             sessions: setup.sessions,
             block_bytes: setup.block.0 as u32,
             log_block_bytes: self.log_block_bytes,
+            filled_caches: self.design.candidates.iter().any(|c| c.setup.flash().is_some()),
             cancel: control.cancel,
         };
         match &self.ground {

@@ -37,6 +37,9 @@ pub struct Terms<'v> {
     pub block_bytes: u32,
     /// Log block, bytes.
     pub log_block_bytes: u32,
+    /// Whether any configuration has a flash cache: then all begin as a database that has been open for a while, with caches that are full. One whose buffer
+    /// cache fills during its window has nothing to evict, writes no dirty block, and would look faster than it is.
+    pub filled_caches: bool,
     /// Raised by Ctrl-C.
     pub cancel: &'v AtomicBool,
 }
