@@ -24,7 +24,9 @@ pub fn inside(arguments: &[String]) -> Option<Command> {
     assert!(rustix::process::geteuid().is_root(), "a server of version 3 needs root");
     let mut command = Command::new("unshare");
     // Whatever is started in there ends with it.
-    let namespaces = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    // What is unmounted outside is not held on to in there.
+    let namespaces =
+        ["--net", "--mount", "--propagation", "slave", "--pid", "--fork", "--kill-child", "--mount-proc"];
     command.args(namespaces).args(["--", "sh", "-c", SETUP, "sh"]);
     command.arg(std::env::current_exe().expect("this very program")).args(arguments).env(INSIDE, "1");
     Some(command)
