@@ -184,6 +184,18 @@ pub enum IoError {
         /// What `mmap` returned.
         errno: i32,
     },
+    /// Storage that is not this machine's, with what its client says of it.
+    #[error("{said}")]
+    Elsewhere {
+        /// The file.
+        path: PathBuf,
+        /// What was asked of it.
+        call: &'static str,
+        /// The number that is closest.
+        errno: i32,
+        /// What is wrong and what to do.
+        said: String,
+    },
     /// Anything else, with the number.
     #[error("{path}: {call} failed ({})", explain(*.errno))]
     Os {
@@ -209,7 +221,7 @@ fn explain(errno: i32) -> String {
 
 impl IoError {
     /// The variant that fits `errno` of `call` on `path`; `offset` where the call had one.
-    pub(crate) fn from_errno(path: &Path, call: &'static str, offset: u64, errno: i32) -> Self {
+    pub fn from_errno(path: &Path, call: &'static str, offset: u64, errno: i32) -> Self {
         let path = path.to_path_buf();
         match errno {
             libc::ENOENT | libc::ENOTDIR => Self::NoSuchFile { path },
@@ -241,6 +253,7 @@ impl IoError {
             | Self::Medium { errno, .. }
             | Self::ApiUnavailable { errno, .. }
             | Self::NoMemory { errno, .. }
+            | Self::Elsewhere { errno, .. }
             | Self::Os { errno, .. } => Some(*errno),
             Self::NotAFile { .. }
             | Self::Locked { .. }

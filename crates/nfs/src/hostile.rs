@@ -7,7 +7,7 @@ use crate::v4::callback::BackChannel;
 use crate::v4::compound::{Op, Results};
 use crate::xdr::Reader;
 use crate::xdr::Writer;
-use crate::{mount, portmap, rpc, v3};
+use crate::{Fault, Listing, mount, portmap, rpc, v3};
 use units::{Rng, Seed};
 
 /// Reads one kind of message.
@@ -45,6 +45,18 @@ const DECODERS: &[Decoder] = &[
     Decoder { name: "CREATE of v3", good: &[0, 1, 4, 9, 0, 0, 0], read: |r| v3::read_create(r).is_ok() },
     Decoder { name: "SETATTR of v3", good: &[0, 0, 0], read: |r| v3::read_setattr(r).is_ok() },
     Decoder { name: "REMOVE of v3", good: &[0, 0, 0], read: |r| v3::read_remove(r).is_ok() },
+    Decoder {
+        name: "MKDIR of v3",
+        good: &[0, 1, 4, 9, 0, 0, 0],
+        read: |r| v3::directory::read_mkdir(r).is_ok(),
+    },
+    Decoder { name: "RMDIR of v3", good: &[0, 0, 0], read: |r| v3::directory::read_rmdir(r).is_ok() },
+    Decoder { name: "RENAME of v3", good: &[0, 0, 0, 0, 0], read: |r| v3::directory::read_rename(r).is_ok() },
+    Decoder {
+        name: "READDIR of v3",
+        good: &[0, 0, 1, 2, 1, 0, 7, 1, 0x2e00_0000, 0, 1, 1, 0, 8, 2, 0x6162_0000, 0, 2, 0, 1],
+        read: |r| is_listing(r, v3::directory::read_readdir),
+    },
     Decoder {
         name: "FSSTAT of v3",
         good: &[0, 0, 0, 100, 0, 60, 0, 50, 0, 9, 0, 9, 0, 9, 0],
@@ -112,6 +124,21 @@ const DECODERS: &[Decoder] = &[
         read: |r| results(r, |all| all.removed().is_ok()),
     },
     Decoder {
+        name: "CREATE of v4",
+        good: &[0, 0, 2, 22, 0, 6, 0, 1, 0, 1, 0, 2, 2, 0, 2],
+        read: |r| results(r, |all| all.directory_made().is_ok()),
+    },
+    Decoder {
+        name: "RENAME of v4",
+        good: &[0, 0, 4, 22, 0, 32, 0, 22, 0, 29, 0, 1, 0, 1, 0, 2, 1, 0, 1, 0, 2],
+        read: |r| results(r, |all| all.renamed().is_ok()),
+    },
+    Decoder {
+        name: "READDIR of v4",
+        good: &[0, 0, 2, 22, 0, 26, 0, 1, 2, 1, 0, 2, 2, 0x6162_0000, 0, 0, 0, 1],
+        read: |r| is_listing(r, |r| Results::new(*r)?.listed()),
+    },
+    Decoder {
         name: "SETCLIENTID",
         good: &[0, 0, 1, 35, 0, 0, 1, 8, 9],
         read: |r| results(r, |all| all.client_id_set().is_ok()),
@@ -165,6 +192,16 @@ const DECODERS: &[Decoder] = &[
 
 fn results(r: &mut Reader<'_>, read: fn(&mut Results<'_>) -> bool) -> bool {
     Results::new(*r).is_ok_and(|mut all| read(&mut all))
+}
+
+/// Whether it is a listing; no hostile one has more names than would fit.
+fn is_listing(r: &mut Reader<'_>, read: impl FnOnce(&mut Reader<'_>) -> Result<Listing, Fault>) -> bool {
+    let bytes = r.rest().len();
+    read(r).is_ok_and(|listing| {
+        let whole = |name: &String| !name.is_empty() && !name.contains(['/', '\0']) && name != "..";
+        assert!(listing.names.len() <= bytes / 20 && listing.names.iter().all(whole), "{listing:?}");
+        true
+    })
 }
 
 fn is_message(r: &mut Reader<'_>) -> bool {

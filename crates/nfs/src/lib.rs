@@ -10,11 +10,13 @@
 mod attributes;
 mod client;
 mod handle;
+mod listing;
 pub mod mount;
 pub mod oranfstab;
 pub mod portmap;
 pub mod rpc;
 mod status;
+mod storage;
 pub mod transfer;
 mod url;
 pub mod v3;
@@ -27,7 +29,9 @@ pub use client::{
     Target, Version,
 };
 pub use handle::Handle;
+pub use listing::{Listing, Place};
 pub use status::{Fault, Status};
+pub use storage::Storage;
 pub use url::{Url, UrlError};
 
 #[cfg(test)]

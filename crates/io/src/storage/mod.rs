@@ -115,7 +115,8 @@ pub struct StorageLock {
 }
 
 impl StorageLock {
-    pub(crate) fn new(held: impl Send + Sync + 'static) -> Self {
+    /// Held by whatever `held` is.
+    pub fn new(held: impl Send + Sync + 'static) -> Self {
         Self { _held: Box::new(held) }
     }
 }

@@ -117,6 +117,16 @@ pub enum NfsError {
 }
 
 impl NfsError {
+    /// What the server said; none where it is not an answer of NFS.
+    pub const fn status(&self) -> Option<Status> {
+        match self {
+            Self::NoExport { fault, .. } | Self::Denied { fault, .. } | Self::Refused { fault, .. } => {
+                fault.status()
+            }
+            _ => None,
+        }
+    }
+
     /// The error number of Linux that is closest.
     pub fn errno(&self) -> i32 {
         match self {

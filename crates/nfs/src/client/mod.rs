@@ -8,12 +8,14 @@ mod connection;
 mod control;
 mod control_v3;
 mod control_v4;
+mod directory;
 mod error;
 mod file;
 mod identity;
 mod keeper;
 mod mount;
 mod queue;
+
 mod target;
 
 pub use error::NfsError;

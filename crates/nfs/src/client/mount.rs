@@ -59,7 +59,7 @@ pub struct MountFacts {
 /// An export in use. Its files and queues keep it alive.
 #[derive(Clone)]
 pub struct Mount {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 pub(super) struct Shared {
@@ -163,20 +163,9 @@ impl Mount {
     /// [`NfsError`].
     pub fn remove(&self, path: &str) -> Result<(), NfsError> {
         let (directory, name) = self.shared.control().walk(&self.shared.root, path)?;
-        let mut unsure = false;
-        self.on(path, "REMOVE", |control, deadline| {
-            let result = match control.way.target.version {
-                Version::V3 => control.remove_v3(&directory, name, deadline),
-                _ => control.remove_v4(&directory, name, deadline),
-            };
-            match result {
-                // A call whose reply was lost may have done it.
-                Err(Trouble::Fault(Fault::Refused { status: Status::NOENT, .. })) if unsure => Ok(()),
-                other => {
-                    unsure |= matches!(other, Err(Trouble::Lost(_)));
-                    other
-                }
-            }
+        self.once(path, "REMOVE", Status::NOENT, |control, deadline| match control.way.target.version {
+            Version::V3 => control.remove_v3(&directory, name, deadline),
+            _ => control.remove_v4(&directory, name, deadline),
         })
     }
 
@@ -189,7 +178,7 @@ impl Mount {
         Queue::open(self.shared.clone(), options, files)
     }
 
-    fn on<T>(
+    pub(super) fn on<T>(
         &self,
         path: &str,
         what: &'static str,
@@ -248,7 +237,7 @@ impl Drop for Shared {
 
 impl Control {
     /// The directory that `path` lies in, and its last name.
-    fn walk<'p>(&mut self, root: &Root, path: &'p str) -> Result<(Handle, &'p str), NfsError> {
+    pub(super) fn walk<'p>(&mut self, root: &Root, path: &'p str) -> Result<(Handle, &'p str), NfsError> {
         let names: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         if names.iter().any(|name| ["", ".", ".."].contains(name) || name.len() > 255) {
             return Err(NfsError::Name(path.to_owned()));
@@ -257,10 +246,7 @@ impl Control {
         let limit = self.way.limit;
         for name in &names[..names.len() - 1] {
             let found =
-                self.perform("LOOKUP", limit, |control, deadline| match control.way.target.version {
-                    Version::V3 => control.lookup_v3(&directory, name, deadline),
-                    _ => control.lookup_v4(Some(&directory), name, deadline),
-                })?;
+                self.perform("LOOKUP", limit, |control, deadline| control.find(&directory, name, deadline))?;
             directory = found.map_err(|fault| refused(path, fault))?;
         }
         Ok((directory, names[names.len() - 1]))
@@ -290,7 +276,7 @@ impl Control {
     }
 }
 
-fn refused(path: &str, fault: Fault) -> NfsError {
+pub(super) fn refused(path: &str, fault: Fault) -> NfsError {
     NfsError::Refused { path: path.to_owned(), fault }
 }
 

@@ -3,6 +3,7 @@
 //! For each procedure there is a function that appends its arguments and one (`read_…`) that takes its results; both are pure. How
 //! a call of them is made is in [`crate::rpc`]; reads, writes and commits are templates ([`transfer`]).
 
+pub mod directory;
 mod results;
 pub mod transfer;
 

@@ -27,6 +27,8 @@ const WORDS_MAX: usize = 8;
 const VALUES_BYTES_MAX: usize = 4096;
 
 impl Set {
+    /// None at all.
+    pub const NONE: Self = Self(0);
     /// Of a file: kind, size, permissions, space, number.
     pub const FILE: Self = Self::of(&[TYPE, SIZE, FILE_ID, MODE, SPACE_USED]);
     /// Of a server and file system: limits, lease, space.
@@ -42,7 +44,7 @@ impl Set {
         Self(set)
     }
 
-    fn encode(self, w: &mut Writer) {
+    pub(super) fn encode(self, w: &mut Writer) {
         w.u32(2);
         w.u32(self.0 as u32);
         w.u32((self.0 >> 32) as u32);

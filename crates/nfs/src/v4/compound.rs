@@ -27,6 +27,7 @@ operations! {
     Access = 3, "ACCESS";
     Close = 4, "CLOSE";
     Commit = 5, "COMMIT";
+    Create = 6, "CREATE";
     DelegReturn = 8, "DELEGRETURN";
     GetAttr = 9, "GETATTR";
     GetFh = 10, "GETFH";
@@ -36,8 +37,11 @@ operations! {
     PutFh = 22, "PUTFH";
     PutRootFh = 24, "PUTROOTFH";
     Read = 25, "READ";
+    ReadDir = 26, "READDIR";
     Remove = 28, "REMOVE";
+    Rename = 29, "RENAME";
     Renew = 30, "RENEW";
+    SaveFh = 32, "SAVEFH";
     SetAttr = 34, "SETATTR";
     SetClientId = 35, "SETCLIENTID";
     SetClientIdConfirm = 36, "SETCLIENTID_CONFIRM";

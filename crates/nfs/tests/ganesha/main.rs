@@ -5,3 +5,4 @@ mod data;
 mod refusals;
 mod restart;
 mod stand;
+mod storage;

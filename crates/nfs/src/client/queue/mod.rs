@@ -12,7 +12,7 @@ mod link;
 
 use self::link::{Before, Link};
 use super::error::NfsError;
-use super::file::OpenFile;
+use super::file::{File, OpenFile};
 use super::mount::Shared;
 use super::target::Version;
 use crate::rpc::xid::{SLOTS_MAX, Xids};
@@ -164,6 +164,17 @@ impl Queue {
         };
         queue.make_templates();
         Ok(queue)
+    }
+
+    /// Has this idle queue work on `file` from now on, as its file 0; on none, so that it can be closed.
+    pub(crate) fn serve(&mut self, file: Option<&File>) {
+        assert!(self.in_flight == 0 && self.staged.is_empty(), "the queue is idle");
+        self.files.clear();
+        self.trouble = None;
+        if let Some(file) = file {
+            self.files.push(FileInUse { open: file.open.clone(), templates: Templates::default() });
+            self.make_templates();
+        }
     }
 
     /// What was seen of the network.
