@@ -4,7 +4,9 @@
 //! the record is written as the run goes; a killed run therefore leaves a readable record and a `redoubt cleanup`.
 
 use crate::control::Control;
+use crate::database::Places;
 use crate::evidence::{Delta, check_row};
+use crate::export::{self, Folder, is_export};
 use crate::health::Health;
 use crate::verify::Verification;
 use crate::{LabError, METHOD_VERSION};
@@ -34,6 +36,8 @@ pub struct Bench {
     /// Trials can be left out one by one.
     has_visits: bool,
     workspace: Option<Arc<Workspace>>,
+    /// The same on an export.
+    folder: Option<Folder>,
     journal: Option<Journal>,
     sampler: Option<Sampler>,
     started: Nanos,
@@ -65,12 +69,18 @@ impl Bench {
     /// # Errors
     /// When the record or the workspace cannot be created.
     pub fn open(target: &Path, purpose: Purpose) -> Result<Self, LabError> {
-        let storage = host::facts::storage(target);
+        let remote = is_export(target);
+        let nowhere = || host::facts::Storage { mount: None, stack: Vec::new(), facts: Vec::new() };
+        let storage = if remote { nowhere() } else { host::facts::storage(target) };
         // The record comes last: what fails before it leaves no record of a run that never was.
         let mut journal = Journal::open(purpose.kind)?;
+        let folder = match &purpose.workspace_in {
+            Some(parent) if is_export(parent) => Some(Folder::create(parent)?),
+            _ => None,
+        };
         let workspace = match &purpose.workspace_in {
-            Some(parent) => Some(Arc::new(Workspace::create(parent, &mut journal)?)),
-            None => None,
+            Some(parent) if folder.is_none() => Some(Arc::new(Workspace::create(parent, &mut journal)?)),
+            _ => None,
         };
         let path = purpose.record_path.unwrap_or_else(|| record::runs::new_path(purpose.kind));
         let mut writer = Writer::create(
@@ -92,6 +102,7 @@ impl Bench {
         facts.extend(storage.facts.iter().cloned());
         facts.extend(host::facts::cgroup_limits(&storage.stack));
         writer.facts(&facts.into_iter().map(fact_row).collect::<Vec<_>>())?;
+        writer.facts(&export::fact_rows(target))?;
         // Before anything is counted: a disk may be slow to answer.
         let health = Health::begin(&storage.leaves(), &mut writer)?;
         let sampler = Sampler::start(storage.watch(), SAMPLE_EVERY);
@@ -104,6 +115,7 @@ impl Bench {
             health,
             has_visits: purpose.kind == "compare",
             workspace,
+            folder,
             journal: Some(journal),
             sampler: Some(sampler),
             started: clock::now(),
@@ -120,6 +132,9 @@ impl Bench {
     /// # Panics
     /// When the bench was opened without a workspace: a bug.
     pub fn new_file(&self, name: &str) -> Result<PathBuf, LabError> {
+        if let Some(folder) = &self.folder {
+            return Ok(folder.path().join(name));
+        }
         Ok(self.workspace.as_ref().expect("a bench with a workspace").list(name)?)
     }
 
@@ -129,6 +144,22 @@ impl Bench {
     /// When the bench was opened without a workspace: a bug.
     pub fn workspace(&self) -> Arc<Workspace> {
         self.workspace.clone().expect("a bench with a workspace")
+    }
+
+    /// The same for the files of a database.
+    ///
+    /// # Panics
+    /// When the bench was opened without a place for files: a bug.
+    pub fn places(&self) -> Places {
+        match &self.folder {
+            Some(folder) => Places {
+                directory: folder.path().to_owned(),
+                placement: engine::Placement::default(),
+                flash: None,
+                workspaces: Vec::new(),
+            },
+            None => self.workspace().into(),
+        }
     }
 
     /// Another workspace inside `parent`; [`Bench::remove`] it, or the end of the run does.
@@ -237,6 +268,13 @@ impl Bench {
         let counted = self.writer.counters(&counter_rows(&samples));
         let concluded = self.conclude();
         drop(self.workspace.take());
+        let folder = self.folder.take().and_then(|folder| {
+            let path = folder.path().display().to_string();
+            let removed = folder.remove();
+            removed
+                .err()
+                .map(|error| format!("the directory {path} ({error}); the next run there tries again"))
+        });
         let undone = self.journal.take().map_or_else(|| Ok(Vec::new()), Journal::undo_all);
         let closed = self.writer.finish(&status);
         let unsettled = |lines: Vec<CleanupLine>| {
@@ -246,14 +284,14 @@ impl Bench {
             Ok(()) => false,
             Err(LabError::Cancelled) => true,
             Err(error) => {
-                let left = undone.map_or_else(|error| Some(error.to_string()), unsettled);
+                let left = undone.map_or_else(|error| Some(error.to_string()), unsettled).or(folder);
                 return Err(LabError::Failed { error: Box::new(error), record, left });
             }
         };
         counted?;
         concluded?;
         closed?;
-        Ok(Finished { record, interrupted, left: unsettled(undone?) })
+        Ok(Finished { record, interrupted, left: unsettled(undone?).or(folder) })
     }
 }
 

@@ -179,7 +179,8 @@ pub fn little(rate: f64, latency_mean_ns: f64, in_flight: u32, window_seconds: f
 
 /// Checks of a run as a whole; `data`: the file or device that was read, of `data_bytes`.
 pub fn run_checks(bench: &Bench, data: &Path, data_bytes: u64) -> Vec<Check> {
-    let file_system = bench.storage.mount.as_ref().map_or("unknown", |m| m.fs_type.as_str());
+    let mounted = bench.storage.mount.as_ref().map_or("unknown", |m| m.fs_type.as_str());
+    let file_system = if crate::export::is_export(data) { "an NFS server" } else { mounted };
     let limits: Vec<String> = host::facts::cgroup_limits(&bench.storage.stack)
         .into_iter()
         .filter(|fact| fact.name != "cpuset")
@@ -200,6 +201,9 @@ pub fn run_checks(bench: &Bench, data: &Path, data_bytes: u64) -> Vec<Check> {
 /// Holes and unwritten extents: reads of them never reach the device.
 fn holes(data: &Path, data_bytes: u64) -> Check {
     let access = Access { read: true, write: false, direct: false, dsync: false };
+    if crate::export::is_export(data) {
+        return check::holes(data_bytes, None, None);
+    }
     match File::open(data, access).and_then(|file| file.extents()) {
         Ok(e) => check::holes(data_bytes, Some(e.unwritten_bytes + e.inline_bytes), Some(e.hole_bytes)),
         Err(_) => check::holes(data_bytes, None, None),

@@ -15,6 +15,7 @@ pub mod database;
 pub mod doctor;
 mod error;
 pub mod evidence;
+pub mod export;
 pub mod factor;
 mod health;
 pub mod load;

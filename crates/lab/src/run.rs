@@ -18,7 +18,7 @@ use crate::evidence::{check_row, interval_row, trial_row};
 use crate::factor::{Factor, FileClass, Setup, Storage};
 use crate::stage::Proof;
 use crate::workload::Trial;
-use crate::{LabError, advise, compare, server, verify};
+use crate::{LabError, advise, compare, export, server, verify};
 use engine::{AlterSystem, Instance, Session};
 use host::counters::{Thread, Watch};
 use record::json::{Value, json};
@@ -161,6 +161,14 @@ pub struct Options {
     pub record_path: Option<PathBuf>,
 }
 
+impl Options {
+    /// What its configuration is called: on an export the version of NFS, as no mode and no API of the kernel has a part in it.
+    pub(crate) fn name(&self) -> String {
+        export::version(&self.directory)
+            .map_or_else(|| self.configuration.name(), |version| format!("NFS{version}"))
+    }
+}
+
 /// Slice of the time lines.
 pub(crate) const SLICE: Nanos = Nanos::millis(250);
 /// Fewest scans of each way.
@@ -260,6 +268,13 @@ fn check(options: &Options) -> Result<(), LabError> {
     if options.flash.flash().is_some() && options.target != Target::Engine {
         return refuse("--flash is of the embedded database: leave --target out, or --flash".into());
     }
+    if export::is_export(&options.directory) && matches!(options.target, Target::Server { .. }) {
+        return refuse(
+            "a database server writes through the kernel: mount the export and give the directory with --dir. On an export itself runs the \
+             embedded database: leave --target out"
+                .into(),
+        );
+    }
     if let Target::Existing { address, allow_writes } = &options.target {
         server::visitor::check(options, address, *allow_writes)?;
     }
@@ -314,7 +329,7 @@ impl Plan {
         let elsewhere = options.flash.flash().is_some_and(|place| *place != Storage::Here);
         let flash = if elsewhere { sizes.flash.0 } else { 0 };
         let needed = files.max(sizes.data.0) + sizes.total().0 - sizes.data.0 - flash;
-        let free = io::prepare::free_space(&options.directory)?;
+        let free = export::free_space(&options.directory)?;
         if needed as f64 > free as f64 * 0.8 {
             return Err(LabError::Target(format!(
                 "{} has {} free; this run needs {} and leaves at least a fifth of the space alone. Free some space, give \
@@ -344,15 +359,18 @@ impl Stay<'_> {
         let of_flash = [Factor::Place(FileClass::Flash), Factor::FlashSize, Factor::FlashPolicy];
         let of_flash = flash.flash().map(|_| flash.levels(&of_flash)).unwrap_or_default();
         let of_flash = of_flash.into_iter().map(|(f, level)| (f.to_string(), level, f.cost().to_string()));
+        let name = self.options.name();
+        let of_way = match export::version(&self.options.directory) {
+            Some(version) => vec![("nfs".into(), version.to_string(), "medium".into())],
+            None => vec![
+                ("io".into(), self.options.configuration.mode.to_string(), "easy".into()),
+                ("api".into(), self.options.configuration.api.to_string(), "easy".into()),
+            ],
+        };
         let configuration = bench.writer.configuration(&ConfigurationRow {
-            name: self.options.configuration.name(),
+            name: name.clone(),
             is_baseline: true,
-            levels: of_flash
-                .chain([
-                    ("io".into(), self.options.configuration.mode.to_string(), "easy".into()),
-                    ("api".into(), self.options.configuration.api.to_string(), "easy".into()),
-                ])
-                .collect(),
+            levels: of_flash.chain(of_way).collect(),
         })?;
         bench.step(control, "filling the database");
         let prepared = self.prepare(control.cancel)?;
@@ -365,7 +383,6 @@ impl Stay<'_> {
             start_ns: clock::now().0,
         })?;
         for Proof { what, value } in proofs {
-            let name = self.options.configuration.name();
             bench.writer.event(
                 "proof",
                 &json!({ "visit": visit, "configuration": name, "what": what, "value": value }),

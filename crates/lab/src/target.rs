@@ -5,6 +5,7 @@
 
 use crate::LabError;
 use crate::control::Control;
+use crate::export::{self, Export, is_export};
 use io::{Access, File};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use units::Seed;
 pub enum Target {
     /// We make our own files in here, and remove them.
     Directory(PathBuf),
+    /// The same on an export of an NFS server, over our own client.
+    Export(Export),
     /// Read only.
     File(PathBuf),
     /// Read only, or overwritten when `destroy`.
@@ -31,12 +34,13 @@ impl Target {
     pub fn path(&self) -> &Path {
         match self {
             Self::Directory(path) | Self::File(path) | Self::Device { path, .. } => path,
+            Self::Export(export) => export.path(),
         }
     }
 
     /// Whether writes to it are allowed.
     pub fn writable(&self) -> bool {
-        matches!(self, Self::Directory(_) | Self::Device { destroy: true, .. })
+        matches!(self, Self::Directory(_) | Self::Export(_) | Self::Device { destroy: true, .. })
     }
 
     /// Looks at `path`, and at what `--destroy` names.
@@ -45,6 +49,18 @@ impl Target {
     /// A sentence with what was seen, why it is refused, and what to type.
     pub fn resolve(path: &Path, destroy: Option<&Path>) -> Result<Self, LabError> {
         let refused = |text: String| Err(LabError::Target(text));
+        if is_export(path) {
+            if let Some(device) = destroy {
+                return refused(format!(
+                    "--destroy {} is for block devices, and {} is an export. Leave --destroy away.",
+                    device.display(),
+                    path.display()
+                ));
+            }
+            let url = path.to_string_lossy().parse::<nfs::Url>();
+            let url = url.map_err(|error| LabError::Target(error.to_string()))?;
+            return Ok(Self::Export(Export::mount(&url, None)?));
+        }
         let real = match path.canonicalize() {
             Ok(real) => real,
             Err(error) => return refused(format!("{}: {error}. {}", path.display(), hint(&error))),
@@ -119,6 +135,12 @@ pub fn make_file(
     control: &mut Control<'_>,
     told: &mut dyn FnMut(&mut Control<'_>, u64),
 ) -> Result<(), LabError> {
+    if is_export(path) {
+        return export::write_stamped(path, bytes, block_bytes, file_id, seed, &mut |done| {
+            told(control, done);
+            !control.cancelled()
+        });
+    }
     let access = Access { read: true, write: true, direct: false, dsync: false };
     let file = File::create_new(path, access)?;
     // Direct where it works: cached writes would all be flushed at the end, and Ctrl-C would wait for that flush.

@@ -1,4 +1,4 @@
-//! Where an export is, as one word: `nfs://server[:port]/export/path`.
+//! Where an export is, as one word: `nfs://server[:port]/export/path[?version=v4.1&mountport=20048]`.
 
 use crate::client::{PORT, Path, Target, Version};
 use std::fmt;
@@ -13,8 +13,12 @@ pub struct Url {
     pub server: String,
     /// Port of NFS; none: 2049.
     pub port: Option<u16>,
-    /// The exported directory, `/` first.
+    /// The exported directory, or one below it, `/` first.
     pub export: String,
+    /// The version to speak, where it is said.
+    pub version: Option<Version>,
+    /// Port of MOUNT (v3), where the port mapper is not to be asked.
+    pub mount_port: Option<u16>,
 }
 
 /// What cannot be read, or found.
@@ -22,7 +26,7 @@ pub struct Url {
 pub enum UrlError {
     /// It is no such URL.
     #[error(
-        "{text:?} is no URL of an NFS export: {why}; one looks like nfs://server/export/path or nfs://192.0.2.1:2049/vol/data"
+        "{text:?} is no URL of an NFS export: {why}; one looks like nfs://server/export/path or nfs://192.0.2.1:2049/vol/data?version=v4.1"
     )]
     Text {
         /// What was given.
@@ -48,6 +52,7 @@ impl FromStr for Url {
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let wrong = |why| UrlError::Text { text: text.to_owned(), why };
         let rest = text.strip_prefix("nfs://").ok_or_else(|| wrong("it begins with nfs://"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let slash = rest.find('/').ok_or_else(|| wrong("a path follows the server"))?;
         let (place, export) = rest.split_at(slash);
         let (server, port) = match place.strip_prefix('[') {
@@ -67,23 +72,46 @@ impl FromStr for Url {
         }
         let export = export.trim_end_matches('/');
         let export = if export.is_empty() { "/" } else { export }.to_owned();
-        Ok(Self { server: server.to_owned(), port, export })
+        let (mut version, mut mount_port) = (None, None);
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            match option.split_once('=') {
+                Some(("version", value)) => {
+                    let read = value.parse().map_err(|_| wrong("the version is v3, v4.0 or v4.1"))?;
+                    version = Some(read);
+                }
+                Some(("mountport", value)) => {
+                    let read =
+                        value.parse().map_err(|_| wrong("the port of MOUNT is a number up to 65535"))?;
+                    mount_port = Some(read);
+                }
+                _ => return Err(wrong("behind the ? stand version=… and mountport=…")),
+            }
+        }
+        Ok(Self { server: server.to_owned(), port, export, version, mount_port })
     }
 }
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.server.contains(':') {
-            write!(f, "nfs://[{}]", self.server)?;
-        } else {
-            write!(f, "nfs://{}", self.server)?;
+        f.write_str(&self.place())?;
+        let version = self.version.map(|version| format!("version={version}"));
+        let mount_port = self.mount_port.map(|port| format!("mountport={port}"));
+        for (mark, option) in ['?', '&'].into_iter().zip(version.into_iter().chain(mount_port)) {
+            write!(f, "{mark}{option}")?;
         }
-        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))?;
-        f.write_str(&self.export)
+        Ok(())
     }
 }
 
 impl Url {
+    /// Which directory of which server, without how it is asked: the beginning of the names of everything there.
+    pub fn place(&self) -> String {
+        let bracketed = self.server.contains(':');
+        let server = if bracketed { format!("[{}]", self.server) } else { self.server.clone() };
+        let port = self.port.map_or_else(String::new, |port| format!(":{port}"));
+        format!("nfs://{server}{port}{}", self.export)
+    }
+
     /// What to connect to with `version`; a name of several addresses is taken at its first.
     ///
     /// # Errors
@@ -94,7 +122,7 @@ impl Url {
             server: self.server.clone(),
             paths: vec![path],
             port: self.port.unwrap_or(PORT),
-            mount_port: None,
+            mount_port: self.mount_port,
             export: self.export.clone(),
             version,
         })
@@ -132,6 +160,12 @@ mod tests {
             );
             assert_eq!(url.to_string().parse(), Ok(url), "it can be typed again");
         }
+        let url: Url = "nfs://filer:20/v?mountport=7&version=nfsv3".parse().expect("a URL");
+        assert_eq!((url.version, url.mount_port, url.export.as_str()), (Some(Version::V3), Some(7), "/v"));
+        assert_eq!(
+            (url.to_string(), url.place()),
+            ("nfs://filer:20/v?version=v3&mountport=7".into(), "nfs://filer:20/v".into())
+        );
         for text in [
             "filer:/vol",
             "nfs://filer",
@@ -140,6 +174,9 @@ mod tests {
             "nfs://f:/v",
             "nfs://[fd00::1/v",
             "nfs://[::1]x/v",
+            "nfs://f/v?version=5",
+            "nfs://f/v?mountport=x",
+            "nfs://f/v?nolock",
         ] {
             let error = text.parse::<Url>().expect_err(text);
             assert!(error.to_string().contains("nfs://server/export"), "{error}");

@@ -106,8 +106,8 @@ pub struct Compare {
     /// Folder of MariaDB's programs [default: found along PATH and in the usual folders].
     #[arg(long, value_name = "DIR")]
     pub mariadb_bin: Option<PathBuf>,
-    /// Directory on the storage in question [default: .].
-    #[arg(long, value_name = "DIR")]
+    /// Directory on the storage in question, or an export: nfs://server/path [default: .].
+    #[arg(long, visible_alias = "server", value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Time budget in minutes; more time sees smaller differences [default: 4.5, or what the case takes].
     #[arg(long, allow_negative_numbers = true)]
@@ -309,10 +309,11 @@ pub enum Thinking {
 #[command(after_help = "Examples:\n  \
     redoubt calibrate /data               makes its own file there, measures reads, writes and redo\n  \
     redoubt calibrate /data/big.dbf       an existing file: only read\n  \
+    redoubt calibrate nfs://filer/vol/db?version=v4.1   an export, by our own NFS client: no mount, no root\n  \
     redoubt calibrate /dev/sdb            a device: only read\n  \
     redoubt calibrate /dev/sdb --destroy /dev/sdb   also written; ALL ITS DATA IS LOST")]
 pub struct Calibrate {
-    /// Directory, existing file (only read) or block device (only read).
+    /// Directory, export (nfs://server/path), existing file (only read) or block device (only read).
     #[arg(default_value = ".")]
     pub target: PathBuf,
     /// About 40 s; the maximum is then a lower bound.

@@ -6,9 +6,9 @@ use crate::common::goals::{Aim, Goals};
 use engine::Shutdown;
 use io::{Access, Api, File};
 use lab::database::commit;
+use lab::export::OpenFiles;
 use lab::workload::commit::{self as raw, Log, LogCall, LogFile};
 use std::path::Path;
-use std::sync::Arc;
 use units::Seed;
 
 /// Bytes of the file that raw commits go to.
@@ -86,7 +86,7 @@ fn raw_log(path: &Path) -> Log {
     let access = Access { read: true, write: true, direct: true, dsync: true };
     let log = LogFile {
         region: 0..RAW_BYTES,
-        file: Arc::new(File::open(path, access).expect("open it")),
+        file: OpenFiles::open(&[path.to_path_buf()], access).expect("open it"),
         api: Api::Threads,
         call: LogCall::Dsync,
         block_bytes: 4096,

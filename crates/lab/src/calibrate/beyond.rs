@@ -3,12 +3,11 @@
 //! The case that this is for: a calibration ramped up to 80 processes on 4 cores, reported 5,058 IOPS where 219,893 were
 //! to be had, and nobody said why. So the place beyond the knee is visited on purpose, and what is found there is named.
 
-use super::subject::{Shape, Subject, Work, observe};
+use super::subject::{Subject, Work, observe};
 use crate::LabError;
 use crate::bench::Bench;
 use crate::control::Control;
 use crate::load::LoadError;
-use io::Api;
 use record::CurvePointRow;
 use record::json::json;
 use units::Nanos;
@@ -61,7 +60,7 @@ pub fn visit(
     let mut points = Vec::new();
     for threads in steps(host::facts::cores_allowed() as u32, n_best) {
         bench.step(control, &format!("beyond the knee: {threads} threads, one read each"));
-        let shape = Shape { api: Api::Threads, threads };
+        let shape = subject.each_its_thread(threads);
         let work = Work::Read { bytes: subject.block_bytes, in_flight: threads, shape };
         let seed = bench.seed.part(5_000 + u64::from(threads));
         let observed = match observe(subject, work, Nanos::millis(200), measure, seed, bench, control.cancel)
@@ -69,6 +68,11 @@ pub fn visit(
             // More threads than this machine allows is an answer, not a failure: go on with what was seen.
             Err(LabError::Load(error @ LoadError::Thread { .. })) => {
                 control.progress.say(&error.to_string());
+                break;
+            }
+            // So is a server that takes no more connections, or no more sessions.
+            Err(LabError::Load(LoadError::Io(error))) if subject.is_remote() => {
+                control.progress.say(&format!("{threads} connections cannot be had: {error}"));
                 break;
             }
             other => other?,

@@ -24,7 +24,7 @@ use record::json::json;
 use stats::check;
 use stats::search::{Found, LatencyBound, Plan, Point};
 use std::path::PathBuf;
-use subject::{Curve, LARGE_BYTES, Shape, Subject, Work};
+use subject::{Curve, LARGE_BYTES, Shape, Subject, Via, Work};
 use units::{Bytes, Nanos, Seed, clock};
 
 /// What the user asked for.
@@ -67,6 +67,7 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
         record_path: options.record_path.clone(),
         workspace_in: match &options.target {
             Target::Directory(path) => Some(path.clone()),
+            Target::Export(export) => Some(export.path().to_owned()),
             _ => None,
         },
     };
@@ -154,7 +155,9 @@ impl Calibration<'_> {
         }))?;
         let ram = host::facts::memory_total()
             .map_or("RAM of unknown size".into(), |b| format!("{} of RAM", Bytes(b)));
-        let path = if s.direct {
+        let path = if s.is_remote() {
+            "No cache of this machine is between; the server's memory may hold it all"
+        } else if s.direct {
             "O_DIRECT bypasses the page cache; a cache inside the storage may still hold it all"
         } else {
             "O_DIRECT is refused here, so the page cache takes part in every figure"
@@ -172,18 +175,37 @@ impl Calibration<'_> {
     fn pick_shape(&self, bench: &mut Bench, control: &mut Control<'_>) -> Result<Shape, LabError> {
         let cores = host::facts::cores_allowed() as u32;
         let mut shapes = Vec::new();
+        if self.subject.is_remote() {
+            shapes.extend([cores, 1, cores * 2].map(|threads| Shape { via: Via::Connections, threads }));
+            control.progress.say(
+                "The kernel has no part in these transfers: no I/O API to choose, no scheduler, no device counters of this machine.",
+            );
+            return self.probe(shapes, bench, control);
+        }
         for api in [Api::IoUring, Api::Libaio] {
             match api.available() {
-                Ok(()) => shapes.extend([cores, 1, cores * 2].map(|threads| Shape { api, threads })),
+                Ok(()) => {
+                    let via = Via::Api(api);
+                    shapes.extend([cores, 1, cores * 2].map(|threads| Shape { via, threads }));
+                }
                 Err(error) => control.progress.say(&format!("Left out: {api}. {error}")),
             }
         }
-        shapes.push(Shape { api: Api::Threads, threads: PROBE_IN_FLIGHT });
+        shapes.push(Shape { via: Via::Api(Api::Threads), threads: PROBE_IN_FLIGHT });
+        self.probe(shapes, bench, control)
+    }
+
+    fn probe(
+        &self,
+        mut shapes: Vec<Shape>,
+        bench: &mut Bench,
+        control: &mut Control<'_>,
+    ) -> Result<Shape, LabError> {
         shapes.dedup();
         let mut logs = vec![0.0; shapes.len()];
         for round in 0..self.schedule.probe_rounds {
             for (index, &shape) in shapes.iter().enumerate() {
-                bench.step(control, &format!("probing {} with {} threads", shape.api, shape.threads));
+                bench.step(control, &format!("probing {} with {} threads", shape.via, shape.threads));
                 let work = Work::Read { bytes: self.subject.block_bytes, in_flight: PROBE_IN_FLIGHT, shape };
                 let seed = bench.seed.part(20 + u64::from(round) * 100 + index as u64);
                 let settle = Nanos::millis(100);
@@ -193,7 +215,7 @@ impl Calibration<'_> {
                 }
                 logs[index] += trial.rate().max(1e-9).ln() / f64::from(self.schedule.probe_rounds);
                 let threads = shape.threads_for(PROBE_IN_FLIGHT);
-                let series = format!("{SERIES_PROBE}: {}", shape.api);
+                let series = format!("{SERIES_PROBE}: {}", shape.via);
                 bench.writer.curve_point(&CurvePointRow {
                     series,
                     n: PROBE_IN_FLIGHT,
@@ -352,6 +374,9 @@ impl Calibration<'_> {
 
     fn redo_figures(&self) -> Vec<Figure> {
         let path = if self.subject.direct { "O_DIRECT" } else { "cached" };
+        if self.subject.is_remote() {
+            return self.remote_redo_figures();
+        }
         let calls = [
             (LogCall::Dsync, "dsync", format!("{path} + O_DSYNC")),
             (LogCall::Fdatasync, "fdatasync", "cached + fdatasync".to_owned()),
@@ -380,6 +405,27 @@ impl Calibration<'_> {
             ));
         }
         figures
+    }
+
+    /// What of the three calls there is in NFS.
+    fn remote_redo_figures(&self) -> Vec<Figure> {
+        let calls =
+            [(LogCall::Dsync, "dsync", "stable WRITE"), (LogCall::Fdatasync, "fdatasync", "WRITE + COMMIT")];
+        let (smallest, sessions) = (self.subject.log_block_bytes, self.options.sessions);
+        let redo = [smallest, smallest * 4, smallest * 16].into_iter().flat_map(|bytes| {
+            calls.map(|(call, key, name)| {
+                let size = Bytes(u64::from(bytes));
+                let label = format!("redo write {size}, {name}");
+                let work = Work::Redo { bytes, call };
+                Figure::new(format!("redo_{key}_{bytes}"), label, Unit::PerSecond("writes/s"), work)
+            })
+        });
+        let commits = calls.map(|(call, key, name)| {
+            let label = format!("group commit, {sessions} sessions, {name}");
+            let work = Work::Commit { sessions, call };
+            Figure::new(format!("commit_{key}"), label, Unit::PerSecond("commits/s"), work)
+        });
+        redo.chain(commits).collect()
     }
 
     fn conclude(
@@ -418,7 +464,7 @@ impl Calibration<'_> {
         bench.writer.event(
             "knee",
             &json!({ "series": series_reads(self.subject.block_bytes), "n_best": found.n_best, "n_knee": found.n_knee,
-                     "api": shape.map(|s| s.api.to_string()), "threads": shape.map(|s| s.threads),
+                     "api": shape.map(|s| s.via.to_string()), "threads": shape.map(|s| s.threads),
                      "n_saturation": found.n_saturation, "n_power": found.n_power,
                      "lower_bound_only": found.lower_bound_only, "unstable": found.environment_unstable }),
         )?;

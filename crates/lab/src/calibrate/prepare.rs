@@ -1,12 +1,13 @@
 //! Making or opening what is calibrated, and what must be known of it first.
 
 use super::Options;
-use super::subject::{DATA_FILE_ID, Shape, Subject, Work};
+use super::subject::{DATA_FILE_ID, Subject, Work};
 use crate::LabError;
 use crate::bench::Bench;
 use crate::control::Control;
+use crate::export;
 use crate::target::{Target, make_file};
-use io::{Access, Api, File, IoError};
+use io::{Access, File, IoError};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use units::{Bytes, Nanos};
@@ -31,8 +32,8 @@ pub fn choose_size(options: &Options) -> Result<Option<Bytes>, LabError> {
             options.block
         )));
     }
-    let Target::Directory(directory) = &options.target else { return Ok(None) };
-    let free = io::prepare::free_space(directory)?;
+    let (Target::Directory(_) | Target::Export(_)) = &options.target else { return Ok(None) };
+    let free = export::free_space(options.target.path())?;
     let room = ((free as f64 * FREE_SHARE_MAX) as u64).saturating_sub(REDO_BYTES);
     let size = options.size.unwrap_or(Bytes(SIZE_DEFAULT.0.min(room).max(SIZE_MIN.0)));
     if size < SIZE_MIN {
@@ -42,7 +43,7 @@ pub fn choose_size(options: &Options) -> Result<Option<Bytes>, LabError> {
         return Err(LabError::Target(format!(
             "{} has {} free; this run needs {} and leaves at least a fifth of the space alone. Free some space, give another \
              directory, or type a smaller --size.",
-            directory.display(),
+            options.target.path().display(),
             Bytes(free),
             Bytes(size.0 + REDO_BYTES)
         )));
@@ -59,7 +60,7 @@ pub fn subject(
 ) -> Result<Subject, LabError> {
     let block_bytes = options.block.0 as u32;
     match &options.target {
-        Target::Directory(_) => {
+        Target::Directory(_) | Target::Export(_) => {
             let size = size.expect("a directory has a size").0;
             control.progress.say(&format!(
                 "{} of test data in a directory of our own in {}, removed at the end.",
@@ -167,6 +168,9 @@ fn direct(
     block_bytes: u32,
     control: &mut Control<'_>,
 ) -> Result<(bool, u32), LabError> {
+    if export::is_export(path) {
+        return Ok((true, LOG_BLOCK_BYTES));
+    }
     let opened =
         File::open(path, Access { read: true, write, direct: true, dsync: false }).and_then(|file| {
             file.probe_direct()?;
@@ -190,6 +194,9 @@ fn direct(
 
 /// Latency of one read that the page cache serves, ns; `None` when it cannot be measured.
 pub fn page_cache_read_ns(subject: &Subject) -> Option<f64> {
+    if subject.is_remote() {
+        return None;
+    }
     let small = Subject { span: 0..CACHED_BYTES, direct: false, stamped: false, ..subject.clone() };
     // Read once before: otherwise a slow disk would pass for a slow page cache.
     let access = Access { read: true, write: false, direct: false, dsync: false };
@@ -197,11 +204,7 @@ pub fn page_cache_read_ns(subject: &Subject) -> Option<f64> {
     if file.read_at(&mut vec![0; CACHED_BYTES as usize], 0) != io::Outcome::Full {
         return None;
     }
-    let work = Work::Read {
-        bytes: subject.block_bytes,
-        in_flight: 1,
-        shape: Shape { api: Api::Threads, threads: 1 },
-    };
+    let work = Work::Read { bytes: subject.block_bytes, in_flight: 1, shape: subject.each_its_thread(1) };
     let trial = small
         .run(work, Nanos::millis(20), Nanos::millis(100), units::Seed(1), &AtomicBool::new(false))
         .ok()?;

@@ -3,14 +3,15 @@
 use crate::LabError;
 use crate::bench::Bench;
 use crate::evidence::Observed;
+use crate::export::{OpenFiles, is_export};
 use crate::load::{self, LoadSpec, Pattern};
 use crate::workload::commit::{self, Log, LogCall, LogFile};
 use crate::workload::{Trial, Window};
-use io::{Access, Api, File};
+use io::{Access, Api};
 use stats::search::{Reading, Target};
+use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use units::{Nanos, Seed, clock};
 
@@ -21,11 +22,39 @@ pub const LARGE_BYTES: u32 = 1 << 20;
 /// File number in the stamps of the data.
 pub const DATA_FILE_ID: u64 = 1;
 
-/// Through which API and how many threads requests are issued.
+/// How requests reach storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// By the kernel's API for files.
+    Api(Api),
+    /// Our own NFS client: a connection for each thread.
+    Connections,
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Api(api) => write!(f, "{api}"),
+            Self::Connections => f.write_str("NFS connections"),
+        }
+    }
+}
+
+impl Via {
+    /// The API, for a load; where the kernel has no part in it, any will do.
+    pub const fn api(self) -> Api {
+        match self {
+            Self::Api(api) => api,
+            Self::Connections => Api::Threads,
+        }
+    }
+}
+
+/// By which way and how many threads requests are issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// The API.
-    pub api: Api,
+    /// The way.
+    pub via: Via,
     /// Threads at most; fewer requests than threads use fewer threads.
     pub threads: u32,
 }
@@ -33,7 +62,7 @@ pub struct Shape {
 impl Shape {
     /// Threads for `in_flight` requests.
     pub fn threads_for(self, in_flight: u32) -> u32 {
-        if self.api == Api::Threads { in_flight } else { self.threads.min(in_flight) }
+        if self.via == Via::Api(Api::Threads) { in_flight } else { self.threads.min(in_flight) }
     }
 }
 
@@ -115,6 +144,17 @@ impl Work {
 }
 
 impl Subject {
+    /// Whether it is on an NFS server.
+    pub fn is_remote(&self) -> bool {
+        is_export(&self.data)
+    }
+
+    /// One request in flight for each of `threads`.
+    pub fn each_its_thread(&self, threads: u32) -> Shape {
+        let via = if self.is_remote() { Via::Connections } else { Via::Api(Api::Threads) };
+        Shape { via, threads }
+    }
+
     /// Does `work` for `measure` after `settle`.
     ///
     /// # Errors
@@ -133,7 +173,7 @@ impl Subject {
                 Ok(Trial::of_load(load::run(&spec, cancel)?, spec.block_bytes))
             }
             Work::Stream => {
-                let shape = Shape { api: Api::Threads, threads: 1 };
+                let shape = self.each_its_thread(1);
                 let spec = self.spec(Pattern::SequentialRead, LARGE_BYTES, 1, shape, settle, measure, seed);
                 Ok(Trial::of_load(load::run(&spec, cancel)?, spec.block_bytes))
             }
@@ -164,7 +204,7 @@ impl Subject {
     ) -> LoadSpec {
         let write = matches!(pattern, Pattern::RandomWrite);
         LoadSpec {
-            api: shape.api,
+            api: shape.via.api(),
             access: Access { read: true, write, direct: self.direct, dsync: false },
             paths: vec![self.data.clone()],
             threads: shape.threads_for(in_flight),
@@ -191,7 +231,7 @@ impl Subject {
         let (path, region) = self.redo.clone().expect("redo figures are only planned on writable targets");
         let direct = self.direct && call != LogCall::Fdatasync;
         let access = Access { read: true, write: true, direct, dsync: call == LogCall::Dsync };
-        let file = Arc::new(File::open(&path, access)?);
+        let file = OpenFiles::open(std::slice::from_ref(&path), access)?;
         let block_bytes = self.log_block_bytes;
         Log::open(
             LogFile {

@@ -37,11 +37,13 @@ pub enum Case {
     Writers,
     /// Is it really asynchronous?
     Syscalls,
+    /// Versions of NFS, by our own client.
+    Dnfs,
 }
 
 impl Case {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::IoModes,
         Self::Growth,
         Self::Commit,
@@ -55,6 +57,7 @@ impl Case {
         Self::OrderEntry,
         Self::Writers,
         Self::Syscalls,
+        Self::Dnfs,
     ];
 
     /// As it is typed; the main job needs no name.
@@ -73,6 +76,7 @@ impl Case {
             Self::OrderEntry => "order-entry",
             Self::Writers => "writers",
             Self::Syscalls => "syscalls",
+            Self::Dnfs => "dnfs",
         }
     }
 
@@ -100,6 +104,7 @@ impl Case {
             Self::Syscalls => {
                 "Is it really asynchronous: do requests go on while the process does, or is it held in submit?"
             }
+            Self::Dnfs => "Which version of NFS should the database use with this server?",
         }
     }
 
@@ -130,6 +135,7 @@ impl Case {
             Self::OrderEntry => &[Mixed],
             Self::Writers => &[Writers, WritersExtend],
             Self::Syscalls => &[BatchRead, BatchOverwrite, BatchExtend],
+            Self::Dnfs => &[ReadColdOne, ReadCold, CommitOne, Commit],
         };
         wanted.iter().copied().filter(|workload| workload.runs_on(target)).collect()
     }
@@ -162,6 +168,7 @@ impl Case {
             (Self::Async, _) => &["fs=ext4", "io=directio,setall", "sessions=32"],
             // `directio` is one writer at a time by its meaning, so it says nothing of the file system.
             (Self::Writers, _) => &["io=none,setall,concurrent", "writers=1,8"],
+            (Self::Dnfs, _) => &["nfs=v3,v4.0,v4.1"],
             (Self::Syscalls, _) => &["fs=here,ext4,xfs,btrfs", "io=asynch,setall", "api=io_uring,libaio"],
         }
     }
@@ -173,6 +180,7 @@ impl Case {
             Self::Scheduler => Some(Factor::Scheduler),
             Self::Async | Self::Syscalls => Some(Factor::Io),
             Self::Writers => Some(Factor::Writers),
+            Self::Dnfs => Some(Factor::Nfs),
             _ => None,
         }
     }

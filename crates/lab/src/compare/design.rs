@@ -4,6 +4,7 @@ use super::case::Case;
 use super::plan::Phases;
 use super::visit::Workload;
 use super::{Options, TargetKind};
+use crate::export::{self, Export};
 use crate::factor::{Cost, Factor, FileClass, FlashPolicy, Setup, Storage, Vary, cost, nearest};
 use crate::stage::{self, Obstacle};
 use crate::{LabError, server};
@@ -14,6 +15,9 @@ use units::{Bytes, Nanos};
 
 /// Most configurations in one comparison: more would need a day, or say nothing.
 const CONFIGURATIONS_MAX: usize = 64;
+/// What has to be known of figures from an export.
+const EXPORT_NOTICE: &str = "On an export our own NFS client does the I/O: no file system, scheduler or device counter of this machine has a part in it. \
+                             The server's memory cannot be emptied from here, so what is called cold may come from it.";
 
 /// A configuration with its name.
 #[derive(Clone, Debug)]
@@ -93,7 +97,10 @@ impl Design {
         };
         let mut candidates = candidates;
         let mut setups: Vec<Setup> = candidates.iter().map(|candidate| candidate.setup.clone()).collect();
-        let notice = stage::level_field(&mut setups);
+        let notice = match export::is_export(&options.directory) {
+            true => Some(EXPORT_NOTICE.to_owned()),
+            false => stage::level_field(&mut setups),
+        };
         candidates.iter_mut().zip(setups).for_each(|(candidate, setup)| candidate.setup = setup);
         if candidates.len() > CONFIGURATIONS_MAX {
             return Err(refuse(format!(
@@ -238,6 +245,19 @@ impl Design {
 /// Whether `setup` can be brought about here.
 fn possible(options: &Options, setup: &Setup) -> Result<(), Obstacle> {
     stage::possible(setup)?;
+    if setup.nfs.is_some() && !export::is_export(&options.directory) {
+        return Err(Obstacle {
+            reason: format!(
+                "{} is a directory of this machine, and versions of NFS are of our own client's",
+                options.directory.display()
+            ),
+            command: "redoubt compare dnfs --dir nfs://server/export/path".into(),
+        });
+    }
+    if let Some(version) = setup.nfs {
+        Export::again(&options.directory, version)
+            .map_err(|error| Obstacle { reason: error.to_string(), command: String::new() })?;
+    }
     setup.target.server().map_or(Ok(()), |kind| server::possible::possible(kind, setup, &options.programs))
 }
 
@@ -298,7 +318,8 @@ fn base(options: &Options, apis: &[Api]) -> Setup {
     let varies = options.vary.iter().any(|vary| vary.factor == Factor::Target && vary.levels.len() > 1);
     let own = if target == TargetKind::Mariadb && !varies { Bytes::kib(16) } else { Bytes::kib(8) };
     let block = options.block.unwrap_or(own);
-    let mut base = Setup { target, sessions: options.sessions, block, ..Setup::default() };
+    let nfs = export::version(&options.directory);
+    let mut base = Setup { target, nfs, sessions: options.sessions, block, ..Setup::default() };
     match apis.first() {
         Some(&api) => base.api = api,
         None => base.mode = io::IoMode::Directio,
@@ -312,13 +333,58 @@ fn base(options: &Options, apis: &[Api]) -> Setup {
     base
 }
 
+/// What is varied on an export: what was said, or the versions of NFS.
+fn on_export(options: &Options, base: &Setup) -> Result<Vec<Vary>, String> {
+    const MOUNT_IT: &str = "mount the export and give that directory with --dir";
+    let of_machine = |case: &Case| {
+        use Case::*;
+        !matches!(case, IoModes | Growth | Commit | Scan | RandomRead | OrderEntry | Dnfs)
+    };
+    if of_machine(&options.case) {
+        return Err(format!(
+            "case {} is about file systems and devices of this machine, and on an export our own NFS client does the I/O; {MOUNT_IT}",
+            options.case
+        ));
+    }
+    if base.target != TargetKind::Engine {
+        return Err(format!(
+            "target {} does its I/O through the kernel, and on an export our own NFS client does it; leave --target out, or {MOUNT_IT}",
+            base.target
+        ));
+    }
+    let ours = |factor: Factor| {
+        matches!(
+            factor,
+            Factor::Nfs | Factor::Cache | Factor::Writers | Factor::Sessions | Factor::Parameter(_)
+        )
+    };
+    let named = [(!options.modes.is_empty(), Factor::Io), (!options.apis.is_empty(), Factor::Api)];
+    let named = named.into_iter().filter(|(typed, _)| *typed).map(|(_, factor)| factor);
+    if let Some(other) = options.vary.iter().map(|vary| vary.factor).chain(named).find(|f| !ours(*f)) {
+        return Err(format!(
+            "{other} ({}) is not of an export: the kernel has no part in it. There can vary nfs, cache, writers, sessions and set.NAME; for {other}, \
+             {MOUNT_IT}",
+            other.title()
+        ));
+    }
+    let mut vary = options.vary.clone();
+    if !vary.iter().any(|vary| vary.levels.len() > 1 || vary.factor == Factor::Nfs) {
+        vary.push(Vary::new(Factor::Nfs, &["v3", "v4.0", "v4.1"].map(str::to_owned))?);
+    }
+    vary.sort_by_key(|vary| vary.factor.rank());
+    Ok(vary)
+}
+
 /// All combinations of what is varied.
 fn combinations(
     options: &Options,
     base: &Setup,
     apis: &[Api],
 ) -> Result<(Vec<Factor>, Vec<Candidate>), String> {
-    let mut vary = options.case.vary(base.target, &options.vary);
+    let mut vary = match export::is_export(&options.directory) {
+        true => on_export(options, base)?,
+        false => options.case.vary(base.target, &options.vary),
+    };
     if !options.modes.is_empty() {
         let modes =
             Vary::new(Factor::Io, &options.modes.iter().map(ToString::to_string).collect::<Vec<_>>())?;

@@ -11,6 +11,7 @@ use crate::database::order_entry::{self, Think};
 use crate::database::random_read::{self, Rows, Shape};
 use crate::database::scan::{self, Scanned, Way};
 use crate::database::{Database, Flash, Places, Sizes, commit, inconsistent, segment_bytes, source};
+use crate::export::{self, Export, is_export};
 use crate::factor::Setup;
 use crate::stage::Proof;
 use crate::verify::{self, Verification};
@@ -106,6 +107,7 @@ impl Embedded {
         let flash_parameters = flash.iter().flat_map(Flash::parameters);
         let parameters: Vec<_> =
             writers.into_iter().chain(cache).chain(flash_parameters).chain(own).collect();
+        let mounted = setup.nfs.map(|version| Export::again(&self.data_file, version)).transpose()?;
         let instance = match self.database.open_with(&setup.configuration(), &parameters) {
             Err(LabError::Engine(EngineError::FlashCache(why))) => return Err(LabError::Flash(why)),
             opened => opened?,
@@ -114,7 +116,7 @@ impl Embedded {
         // What another configuration left in it is not this one's.
         session.alter_system(&AlterSystem::FlushFlashCache)?;
         let rows = self.reads.then(|| random_read::open(&mut session)).transpose()?;
-        Ok(OpenEmbedded { embedded: self, instance, session, rows, flash })
+        Ok(OpenEmbedded { embedded: self, instance, session, rows, flash, _mounted: mounted })
     }
 }
 
@@ -126,6 +128,8 @@ pub struct OpenEmbedded<'v> {
     rows: Option<Rows>,
     /// The flash cache that was asked for.
     flash: Option<Flash>,
+    /// The export in the version that was asked for; last, so that it outlives the database.
+    _mounted: Option<Export>,
 }
 
 impl OpenEmbedded<'_> {
@@ -206,6 +210,9 @@ impl OpenDatabase for OpenEmbedded<'_> {
         self.session.alter_system(&AlterSystem::Checkpoint)?;
         self.session.alter_system(&AlterSystem::FlushBufferCache)?;
         self.session.alter_system(&AlterSystem::FlushFlashCache)?;
+        if is_export(&self.embedded.data_file) {
+            return Ok(());
+        }
         let plain = Access { read: true, write: false, direct: false, dsync: false };
         for file in self.instance.datafile() {
             File::open(&file.name, plain)?.drop_cache()?;
@@ -234,6 +241,11 @@ impl OpenDatabase for OpenEmbedded<'_> {
         // A flash cache that was switched off meanwhile spoils the trial.
         self.proof()?;
         let name = &self.embedded.data_file;
+        if let Some(version) = export::version(name) {
+            return Ok(format!(
+                "NFS{version} by our own client, past every cache of this machine as with O_DIRECT"
+            ));
+        }
         let open = self.instance.core.files.all().into_iter().find(|file| file.path == *name);
         let file =
             open.and_then(|file| file.disk().ok()?.as_any()).and_then(|any| any.downcast::<File>().ok());
@@ -249,13 +261,13 @@ impl OpenDatabase for OpenEmbedded<'_> {
     }
 
     fn shut_down(self: Box<Self>, cancel: &AtomicBool) -> Result<Option<Verification>, LabError> {
-        let Self { instance, session, .. } = *self;
+        let Self { instance, session, _mounted, .. } = *self;
         drop(session);
         verify::shut_down(instance, &mut |_, _| !cancel.load(Ordering::Relaxed))
     }
 
     fn abandon(self: Box<Self>) {
-        let Self { instance, session, .. } = *self;
+        let Self { instance, session, _mounted, .. } = *self;
         session.shutdown_abort();
         drop(session);
         // The error that led here is the one to tell.

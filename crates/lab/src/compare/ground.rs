@@ -44,7 +44,7 @@ impl Ground {
         control: &mut Control<'_>,
     ) -> Result<Self, LabError> {
         if !needs_stage {
-            let places = bench.workspace().into();
+            let places = bench.places();
             return Ok(Self::Standing {
                 stage: None,
                 subject: contents.make(places, setup, bench, control)?,

@@ -33,6 +33,7 @@ pub use options::{Mix, Options, TargetKind};
 use crate::LabError;
 use crate::bench::{Bench, Finished, Purpose};
 use crate::control::Control;
+use crate::export;
 use crate::factor::Setup;
 use crate::stage::{self, Stage};
 use design::{Design, LeftOut};
@@ -158,8 +159,10 @@ fn disk(options: &Options, design: &Design, size: Bytes) -> Bytes {
 
 /// The data file's size, foreseen against the free space before anything is written.
 fn choose_size(options: &Options, design: &Design) -> Result<Bytes, LabError> {
-    host::workspace::can_create(&options.directory)?;
-    let free = io::prepare::free_space(&options.directory)?;
+    if !export::is_export(&options.directory) {
+        host::workspace::can_create(&options.directory)?;
+    }
+    let free = export::free_space(&options.directory)?;
     let room = ((free as f64 * FREE_SHARE_MAX) as u64).saturating_sub(REDO_BYTES.0);
     let needs = |size: u64| disk(options, design, Bytes(size)).0.saturating_sub(REDO_BYTES.0);
     let size = match options.size {
@@ -314,6 +317,10 @@ fn probe(
     bench: &mut Bench,
     control: &mut Control<'_>,
 ) -> Result<u32, LabError> {
+    // Which versions the server speaks was asked before.
+    if export::is_export(&options.directory) {
+        return Ok(LOG_BLOCK_BYTES);
+    }
     let path = bench.new_file("probe.dbf")?;
     ground::make(bench, control, &path, PROBE_BYTES.0, 8192, visit::DATA_FILE_ID)?;
     let mut log_block_bytes = LOG_BLOCK_BYTES;

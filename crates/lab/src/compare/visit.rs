@@ -4,6 +4,7 @@ use super::configuration::Configuration;
 use super::plan::Phases;
 pub use super::workloads::Workload;
 use crate::LabError;
+use crate::export::OpenFiles;
 use crate::load::{self, LoadSpec, Pattern};
 use crate::verify::{Generations, Verification};
 use crate::workload::commit::{self, Log, LogCall, LogFile};
@@ -282,7 +283,7 @@ impl Visit<'_> {
         let file = self.open(&self.files.redo)?;
         let log = LogFile {
             region: 0..file.size()?,
-            file,
+            file: OpenFiles::of(file),
             api: self.configuration.api,
             call: LogCall::Dsync,
             block_bytes: self.log_block_bytes,

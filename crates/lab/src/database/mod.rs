@@ -20,10 +20,12 @@ mod storage;
 
 use crate::LabError;
 use crate::compare::configuration::Configuration;
+use crate::export;
 use engine::{AlterSystem, Background, Environment, Instance, InstanceConfig, Row, Session, Shutdown};
 pub use flash::Flash;
-use io::IoMode;
+use io::{IoMode, Storage};
 pub use places::Places;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use storage::OwnedStorage;
@@ -59,6 +61,7 @@ impl Sizes {
 
 /// A database of ours in the run's workspace.
 pub struct Database {
+    directory: PathBuf,
     environment: Environment,
     config: InstanceConfig,
 }
@@ -75,15 +78,13 @@ impl Database {
         seed: Seed,
     ) -> Result<Self, LabError> {
         let places = places.into();
-        let directory = std::path::absolute(&places.directory)
-            .map_err(|e| LabError::Target(format!("{}: {e}", places.directory.display())))?;
-        let environment = Environment {
-            storage: Arc::new(OwnedStorage::new(places.workspaces)),
-            clock: io::clock(),
-            background: Background::Threads,
-            seed,
+        let directory = export::absolute(&places.directory)?;
+        let storage: Arc<dyn Storage> = match export::is_export(&directory) {
+            true => export::storage(&directory)?,
+            false => Arc::new(OwnedStorage::new(places.workspaces)),
         };
-        let mut config = InstanceConfig::new(directory)
+        let environment = Environment { storage, clock: io::clock(), background: Background::Threads, seed };
+        let mut config = InstanceConfig::new(&directory)
             .with("db_block_size", &sizes.block.0.to_string())
             .with("db_cache_size", &sizes.cache.0.to_string());
         for (name, value) in parameters {
@@ -97,7 +98,7 @@ impl Database {
         let instance = Instance::create(environment.clone(), config.clone())?;
         instance.shutdown(Shutdown::Immediate)?;
         config.parameters.clear();
-        Ok(Self { environment, config })
+        Ok(Self { directory, environment, config })
     }
 
     /// From now on it is opened so that what it writes can be read back ([`crate::verify::shut_down`]).
@@ -135,7 +136,11 @@ impl Database {
         let config = config
             .with("filesystemio_options", &configuration.mode.to_string())
             .with("filesystemio_api", &api);
-        Ok(Instance::open(self.environment.clone(), config)?)
+        let mut environment = self.environment.clone();
+        if export::is_export(&self.directory) {
+            environment.storage = export::storage(&self.directory)?;
+        }
+        Ok(Instance::open(environment, config)?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where the files of a database of ours go.
 
+use crate::export::{absolute, is_export};
 use engine::Placement;
 use host::workspace::Workspace;
 use std::path::PathBuf;
@@ -33,8 +34,8 @@ impl Places {
     /// The file of the flash cache, or the device that stands for it.
     pub fn flash_file(&self) -> PathBuf {
         let place = self.flash.as_ref().unwrap_or(&self.directory);
-        let file = if place.is_dir() { place.join("flash01.dat") } else { place.clone() };
-        std::path::absolute(&file).unwrap_or(file)
+        let file = if place.is_dir() || is_export(place) { place.join("flash01.dat") } else { place.clone() };
+        absolute(&file).unwrap_or(file)
     }
 }
 

@@ -26,6 +26,8 @@ use std::str::FromStr;
 pub enum Factor {
     /// What the workloads run on.
     Target,
+    /// The version of NFS that our client speaks with the export.
+    Nfs,
     /// The file system.
     Fs,
     /// Mount options of a file system that we make.
@@ -159,8 +161,9 @@ impl fmt::Display for Cost {
 
 impl Factor {
     /// All of them but the parameters of databases, the costliest first: the order in which a configuration's name and plan tell them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Target,
+        Self::Nfs,
         Self::Fs,
         Self::Mount,
         Self::Places,
@@ -202,7 +205,7 @@ impl Factor {
             | Self::BlockSize
             | Self::RedoSize
             | Self::FlashSize => Cost::Hard,
-            Self::Mount => Cost::Medium,
+            Self::Mount | Self::Nfs => Cost::Medium,
             Self::Throttle
             | Self::Scheduler
             | Self::Queue(_)
@@ -220,6 +223,7 @@ impl Factor {
     pub const fn grammar(self) -> &'static str {
         match self {
             Self::Target => "engine, postgres, mariadb or files",
+            Self::Nfs => "v3, v4.0, v4.1, with --dir nfs://server/export/path",
             Self::Fs => {
                 "here (the directory as it is), ext2, ext3, ext4, xfs, btrfs or another file system that mkfs knows, with its \
                  mount options behind a colon (ext4:data=writeback+noatime), or raw (no file system)"
@@ -263,6 +267,7 @@ impl Factor {
     pub const fn title(self) -> &'static str {
         match self {
             Self::Target => "what the workloads run on",
+            Self::Nfs => "version of NFS",
             Self::Fs => "file system",
             Self::Mount => "mount options",
             Self::Places => "where all files lie",
@@ -299,6 +304,7 @@ impl fmt::Display for Factor {
             Self::Parameter(name) => return f.pad(&format!("{}{name}", parameter::PREFIX)),
             Self::Queue(setting) => setting.name(),
             Self::Target => "target",
+            Self::Nfs => "nfs",
             Self::Fs => "fs",
             Self::Mount => "mount",
             Self::Places => "place",

@@ -6,6 +6,7 @@ use super::{Cost, Factor, FileClass, FlashPolicy, QueueSetting};
 use crate::compare::TargetKind;
 use crate::compare::configuration::Configuration;
 use io::{Api, IoMode};
+use nfs::Version;
 use std::collections::BTreeMap;
 use units::Bytes;
 
@@ -17,6 +18,8 @@ pub type Levels = Vec<(Factor, String)>;
 pub struct Setup {
     /// What the workloads run on.
     pub target: TargetKind,
+    /// The version of NFS on an export; none: as its URL says, or files of this machine.
+    pub nfs: Option<Version>,
     /// File system.
     pub fs: Fs,
     /// Mount options beside those of [`Fs::Made`], joined by commas; may be empty.
@@ -56,6 +59,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             target: TargetKind::Engine,
+            nfs: None,
             fs: Fs::Here,
             mount: String::new(),
             place: BTreeMap::new(),
@@ -119,6 +123,7 @@ impl Setup {
         let or = |value: Option<String>, otherwise: &str| value.unwrap_or_else(|| otherwise.into());
         match factor {
             Factor::Target => self.target.to_string(),
+            Factor::Nfs => or(self.nfs.map(|version| version.to_string()), "as-is"),
             Factor::Fs => self.fs.to_string(),
             Factor::Mount if self.mount.is_empty() => "defaults".into(),
             Factor::Mount => self.mount.replace(',', "+"),
@@ -154,6 +159,7 @@ impl Setup {
         let unless = |word: &str| (typed != word).then(|| typed.to_owned());
         match factor {
             Factor::Target => self.target = typed.parse()?,
+            Factor::Nfs => self.nfs = unless("as-is").map(|version| version.parse()).transpose()?,
             Factor::Fs => self.fs = typed.parse()?,
             Factor::Mount => {
                 self.mount = match unless("defaults") {
@@ -249,6 +255,7 @@ impl Setup {
                 // A blocking mode has no API to speak of.
                 Factor::Api if !self.mode.asynchronous() => {}
                 Factor::Fs | Factor::Io | Factor::Api | Factor::Target => words.push(level),
+                Factor::Nfs => words.push(format!("NFS{level}")),
                 Factor::Scheduler if level != "none" => words.push(level),
                 Factor::Places => words.push(format!("on {level}")),
                 Factor::Place(FileClass::Flash) if level == "none" => words.push("no flash cache".into()),
@@ -364,6 +371,8 @@ mod tests {
         for (factor, typed, level) in [
             (Factor::Target, "files", "files"),
             (Factor::Target, "mariadb", "mariadb"),
+            (Factor::Nfs, "nfsv4", "v4.0"),
+            (Factor::Nfs, "as-is", "as-is"),
             (Factor::Parameter("fsync"), "on", "on"),
             (Factor::Parameter("fsync"), "default", "default"),
             (Factor::Fs, "ext3:data=journal", "ext3:data=journal"),
@@ -413,6 +422,7 @@ mod tests {
             (Factor::Queue(QueueSetting::RqAffinity), "3", "0, 1 or 2"),
             (Factor::Throttle, "slow", "hdd-7200"),
             (Factor::Target, "oracle", "engine"),
+            (Factor::Nfs, "v2", "v4.1"),
         ] {
             let error = Setup::default().set(factor, typed).expect_err(typed);
             assert!(error.contains(words), "{error}");

@@ -13,9 +13,10 @@ mod places;
 mod tally;
 mod worker;
 
+use crate::export::OpenFiles;
 use crate::verify::Generations;
 use gate::Gate;
-use io::{Access, Api, File, IoError, Queue, QueueCounters, QueueOptions};
+use io::{Access, Api, IoError, Queue, QueueCounters};
 use stats::histogram::Histogram;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -55,7 +56,7 @@ impl Pattern {
 /// What to do, for how long.
 #[derive(Clone, Debug)]
 pub struct LoadSpec {
-    /// How requests reach the kernel.
+    /// How requests reach the kernel; to an export each thread has a connection of its own.
     pub api: Api,
     /// How files are opened.
     pub access: Access,
@@ -189,7 +190,7 @@ pub enum LoadError {
 /// What all workers see.
 struct Shared<'a> {
     spec: &'a LoadSpec,
-    files: Vec<Arc<File>>,
+    files: OpenFiles,
     /// One per file, for `lock_writes`.
     turns: Vec<Mutex<()>>,
     stop: AtomicBool,
@@ -216,17 +217,16 @@ fn run_with<'q>(
     wrap: &dyn Fn(Box<dyn Queue>) -> Box<dyn Queue + 'q>,
 ) -> Result<Measured, LoadError> {
     check(spec)?;
-    let files = spec.paths.iter().map(|path| Ok(Arc::new(File::open(path, spec.access)?)));
-    let files: Vec<Arc<File>> = files.collect::<Result<_, IoError>>()?;
+    let files = OpenFiles::open(&spec.paths, spec.access)?;
     if matches!(spec.pattern, Pattern::RandomRead | Pattern::RandomReadOnce | Pattern::RandomReadAll) {
         // Read-ahead would fetch what nobody asked for. The advice belongs to the open file, so it is given here.
-        files.iter().try_for_each(|file| file.advise_random())?;
+        files.advise_random()?;
     }
-    let flags_in_force = files[0].flags_in_force()?.text;
+    let flags_in_force = files.flags()?;
     let queues = open_queues(spec, &files)?;
     let queue = queues[0].describe();
-    let mut places = places::split(spec, files.len() as u64, queues.len() as u64);
-    let turns = files.iter().map(|_| Mutex::new(())).collect();
+    let mut places = places::split(spec, files.count() as u64, queues.len() as u64);
+    let turns = spec.paths.iter().map(|_| Mutex::new(())).collect();
     let shared = Shared { spec, files, turns, stop: AtomicBool::new(false), gate: Gate::new() };
 
     let mut extra = kernel_workers::Usage::default();
@@ -287,12 +287,11 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
 }
 
 /// One queue per thread, the requests in flight dealt out evenly.
-fn open_queues(spec: &LoadSpec, files: &[Arc<File>]) -> Result<Vec<Box<dyn Queue>>, LoadError> {
+fn open_queues(spec: &LoadSpec, files: &OpenFiles) -> Result<Vec<Box<dyn Queue>>, LoadError> {
     let threads = spec.threads.min(spec.in_flight);
     let queue = |index| {
         let depth = spec.in_flight / threads + u32::from(index < spec.in_flight % threads);
-        let options = QueueOptions::new(depth, spec.block_bytes, files.to_vec());
-        Ok(io::open_queue(spec.api, options)?)
+        Ok(files.queue(spec.api, depth, spec.block_bytes)?)
     };
     (0..threads).map(queue).collect()
 }

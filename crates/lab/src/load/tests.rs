@@ -1,6 +1,7 @@
 //! Tests of the parent module, on real files.
 
 use super::*;
+use io::File;
 use io::stamp::verify;
 use io::{Completion, Outcome, Queue, Request, prepare};
 use std::path::Path;

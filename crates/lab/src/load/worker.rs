@@ -209,8 +209,9 @@ impl<'a> Worker<'a> {
         let (call, bytes) =
             (if self.writing.is_some() { "write" } else { "read" }, self.shared.spec.block_bytes);
         tally.failure(|| {
-            let file = &self.shared.files[place.file as usize];
-            file.check(call, place.offset, bytes, outcome)
+            let files = &self.shared.files;
+            files
+                .check(place.file, call, place.offset, bytes, outcome)
                 .map_or_else(|error| error.to_string(), |()| String::new())
         });
         self.failures_in_a_row += 1;
@@ -230,7 +231,7 @@ impl<'a> Worker<'a> {
         let file_id = self.shared.spec.file_id + u64::from(place.file);
         tally.verified += 1;
         if let Err(wrong) = verify(block, file_id, place.offset, None) {
-            let path = self.shared.files[place.file as usize].path().display();
+            let path = self.shared.files.path(place.file).display();
             tally.wrong(format!("{path} at offset {}: {wrong}", place.offset));
         }
     }

@@ -19,7 +19,7 @@ pub(super) fn measure(
     control: &mut Control<'_>,
 ) -> Result<(), LabError> {
     if !stage::is_needed(&options.flash) {
-        return measure_on(bench.workspace().into(), options, plan, Vec::new(), bench, control);
+        return measure_on(bench.places(), options, plan, Vec::new(), bench, control);
     }
     stage::possible(&options.flash).map_err(|obstacle| LabError::Target(obstacle.to_string()))?;
     let stage = Stage::raise(&options.flash, &plan.sizes, bench)?;
@@ -47,7 +47,7 @@ fn measure_on(
     let database = Database::create(places, &plan.sizes, &options.parameters, options.seed)?;
     let database = database.verifying(options.verify);
     bench.writer.plan(&json!({
-        "case": options.case.name(), "configuration": options.configuration.name(), "sessions": options.sessions,
+        "case": options.case.name(), "configuration": options.name(), "sessions": options.sessions,
         "seconds": options.seconds, "scale": options.scale, "data_bytes": plan.data.0, "cache_bytes": plan.sizes.cache.0,
         "block_bytes": plan.sizes.block.0, "redo_bytes": plan.sizes.redo.0, "redo_groups": plan.sizes.redo_groups,
         "flash": flash.as_ref().map(|flash| json!({ "place": options.flash.level(Factor::Place(FileClass::Flash)),

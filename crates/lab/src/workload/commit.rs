@@ -11,6 +11,7 @@
 
 use super::{Tally, Trial, Window, join_all};
 use crate::LabError;
+use crate::export::OpenFiles;
 use crate::verify::Generations;
 use io::{Action, Completion, Outcome, Queue, Request};
 use std::ops::Range;
@@ -70,7 +71,7 @@ pub struct Log {
 /// What a log needs to know of its file.
 pub struct LogFile {
     /// Opened as the I/O mode wants it; preallocated and written before.
-    pub file: std::sync::Arc<io::File>,
+    pub file: OpenFiles,
     /// Through which API.
     pub api: io::Api,
     /// How it becomes durable.
@@ -95,8 +96,8 @@ impl Log {
     /// # Panics
     /// When the region is smaller than one write: a bug.
     pub fn open(log: LogFile, seed: Seed) -> Result<Self, LabError> {
-        let flags = log.file.flags_in_force()?.text;
-        let queue = io::open_queue(log.api, io::QueueOptions::new(1, log.write_bytes_max, vec![log.file]))?;
+        let flags = log.file.flags()?;
+        let queue = log.file.queue(log.api, 1, log.write_bytes_max)?;
         Ok(Self::over(queue, log.call, log.region, log.block_bytes, flags, seed))
     }
 

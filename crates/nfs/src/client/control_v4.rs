@@ -4,6 +4,7 @@ use super::caller::Trouble;
 use super::control::{Control, Root};
 use super::error::NfsError;
 use super::file::{FileState, How};
+use crate::v3::Space;
 use crate::v4::Minor;
 use crate::v4::attributes::Set;
 use crate::v4::compound::{Compound, Op};
@@ -170,6 +171,22 @@ impl Control {
         self.compound(deadline, build, |results| {
             results.done(Op::PutFh)?;
             Ok(results.attributes()?.file()?)
+        })
+    }
+
+    pub(super) fn space_v4(&mut self, handle: &Handle, deadline: Nanos) -> Result<Space, Trouble> {
+        let build = |c: &mut Compound<'_>| {
+            c.put(handle);
+            c.get_attributes(Set::SERVER);
+        };
+        self.compound(deadline, build, |results| {
+            results.done(Op::PutFh)?;
+            let answer = results.attributes()?;
+            // A server need not say: then nothing speaks against writing.
+            let most = u64::MAX >> 1;
+            let (total, available) =
+                (answer.space_total.unwrap_or(most), answer.space_available.unwrap_or(most));
+            Ok(Space { total, available })
         })
     }
 

@@ -6,7 +6,7 @@ use super::error::NfsError;
 use super::mount::{Mount, refused};
 use super::target::Version;
 use crate::listing::{Listing, Place};
-use crate::v3::{self, directory};
+use crate::v3::{self, Space, directory};
 use crate::v4::compound::Compound;
 use crate::xdr::Malformed;
 use crate::{Fault, Handle, Status};
@@ -87,6 +87,18 @@ impl Mount {
                 deadline,
             ),
             _ => control.compound(deadline, |c| c.rename(from, to), |results| results.renamed()),
+        })
+    }
+
+    /// Space of the export's file system.
+    ///
+    /// # Errors
+    /// [`NfsError`].
+    pub fn space(&self) -> Result<Space, NfsError> {
+        let root = self.shared.root.handle;
+        self.on("", "FSSTAT", |control, deadline| match control.way.target.version {
+            Version::V3 => control.call(v3::FSSTAT, |w| v3::of(w, &root), v3::read_fsstat, deadline),
+            _ => control.space_v4(&root, deadline),
         })
     }
 

@@ -46,6 +46,15 @@ impl Storage {
         &self.mount
     }
 
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn remove_directory(&self, path: &Path) -> Result<(), IoError> {
+        let removed = self.mount.remove_directory(self.below(path)?);
+        removed.map_err(|error| refused(path, "rmdir", &error))
+    }
+
     /// What the server calls `path`.
     fn below<'p>(&self, path: &'p Path) -> Result<&'p str, IoError> {
         let below = path.strip_prefix(&self.prefix).ok().and_then(Path::to_str);

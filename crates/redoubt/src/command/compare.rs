@@ -1,11 +1,12 @@
 //! `redoubt compare`
 
 use super::mix::given;
-use super::{command_line, directory, measured, print};
+use super::{command_line, measured, place, print};
 use crate::cli::{Compare, CompareOn, MixOptions};
 use anyhow::{Context, Result, anyhow, bail};
 use lab::compare::experiment::Experiment;
 use lab::compare::{Mix, Options, TargetKind, preview};
+use lab::export::Export;
 use lab::factor::{Limit, Storage};
 use lab::server::find::Named;
 use std::fmt::Display;
@@ -15,7 +16,7 @@ use std::str::FromStr;
 use units::Seed;
 
 pub fn run(options: Compare) -> Result<ExitCode> {
-    let asked = asked(&options)?;
+    let (asked, _mounted) = asked(&options)?;
     if options.dry_run {
         for line in preview::preview(&asked)?.lines() {
             print(&line);
@@ -26,7 +27,7 @@ pub fn run(options: Compare) -> Result<ExitCode> {
 }
 
 /// What was typed, then what the file says, then the defaults.
-fn asked(options: &Compare) -> Result<Options> {
+fn asked(options: &Compare) -> Result<(Options, Option<Export>)> {
     let written = match &options.experiment {
         Some(path) => read(path)?,
         None => Experiment::default(),
@@ -37,9 +38,10 @@ fn asked(options: &Compare) -> Result<Options> {
         written.vary.iter().filter(|v| !options.vary.iter().any(|typed| typed.factor == v.factor)).cloned(),
     );
     let directory_typed = file.or(options.dir.clone(), "dir")?.unwrap_or_else(|| PathBuf::from("."));
-    Ok(Options {
+    let (directory, mounted) = place("compare", &directory_typed)?;
+    let asked = Options {
         case: options.case.or(written.case).unwrap_or_default(),
-        directory: directory("compare", &directory_typed)?,
+        directory,
         target: file.or(own(options)?, "target")?.unwrap_or_default(),
         programs: Named {
             postgres: file.or(options.pg_bin.clone(), "pg_bin")?,
@@ -66,7 +68,8 @@ fn asked(options: &Compare) -> Result<Options> {
         seed: options.run.seed.map_or_else(Seed::draw, Seed),
         command: command_line(),
         record_path: options.run.record.clone(),
-    })
+    };
+    Ok((asked, mounted))
 }
 
 /// The target that was typed.

@@ -13,6 +13,13 @@ use std::process::ExitCode;
 const FORECAST_SECONDS: f64 = 10.0;
 
 pub fn run(options: &Doctor) -> Result<ExitCode> {
+    if lab::export::is_export(&options.path) {
+        anyhow::bail!(
+            "{} is an export, and doctor looks at devices, file systems and mounts of this machine. To measure the export: redoubt calibrate {}",
+            options.path.display(),
+            options.path.display()
+        );
+    }
     let path = options.path.canonicalize().map_err(|e| {
         anyhow::anyhow!("{}: {e}. Give a directory, a file or a device that exists.", options.path.display())
     })?;

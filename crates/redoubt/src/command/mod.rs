@@ -23,6 +23,7 @@ use clap::CommandFactory;
 use lab::LabError;
 use lab::bench::Finished;
 use lab::control::Control;
+use lab::export::{Export, is_export};
 use lab::target::Target;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -68,12 +69,28 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
 fn directory(command: &str, typed: &Path) -> Result<PathBuf> {
     match Target::resolve(typed, None)? {
         Target::Directory(path) => Ok(path),
+        Target::Export(_) => bail!(
+            "{command} works on directories of this machine, and {} is an export. On an export work: redoubt calibrate, redoubt run; \
+             for {command}, mount it and give the directory",
+            typed.display()
+        ),
         Target::File(path) | Target::Device { path, .. } => bail!(
             "{} is not a directory. {command} makes files of its own: give a directory on that storage with --dir. To only read \
              an existing file or device: redoubt calibrate {}",
             typed.display(),
             path.display()
         ),
+    }
+}
+
+/// A directory to work in, or an export, which is in use as long as the second is kept.
+fn place(command: &str, typed: &Path) -> Result<(PathBuf, Option<Export>)> {
+    if !is_export(typed) {
+        return Ok((directory(command, typed)?, None));
+    }
+    match Target::resolve(typed, None)? {
+        Target::Export(export) => Ok((export.path().to_owned(), Some(export))),
+        other => Ok((other.path().to_owned(), None)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `redoubt run`
 
-use super::{command_line, directory, measured};
+use super::{command_line, measured, place};
 use crate::cli::{Run, RunOn, RunTarget, Thinking};
 use anyhow::{Context, Result, anyhow, bail};
 use io::{Api, IoMode};
@@ -96,14 +96,21 @@ pub fn run(options: Run) -> Result<ExitCode> {
                 bail!("--allow-writes is for a server that is there: --target postgres://user@host/database");
             }
             let (target, usual) = target(&options, *own);
+            if lab::export::is_export(&options.dir) && (options.io.is_some() || options.api.is_some()) {
+                bail!(
+                    "--io and --api say how the kernel does I/O, and on {} our own NFS client does it; leave them out",
+                    options.dir.display()
+                );
+            }
             let mode = options.io.unwrap_or(usual);
             (target, Configuration { mode, api: api(*own, mode, options.api)? })
         }
     };
+    let (directory, _mounted) = place("run", &options.dir)?;
     let asked = lab::run::Options {
         case: options.case,
         target,
-        directory: directory("run", &options.dir)?,
+        directory,
         seconds: options.minutes * 60.0,
         sessions: options.sessions,
         configuration,

@@ -7,6 +7,7 @@
 mod advise;
 mod collapse;
 mod existing;
+mod exports;
 mod factors;
 mod flash;
 mod fuse;

@@ -1,0 +1,163 @@
+//! Exports of NFS servers as places for files, by our own client: no kernel mount, no root.
+//!
+//! A place there is a path that begins with `nfs://`. As the kernel has a table of what is mounted where, this process has one:
+//! [`Export::mount`] enters an export, and whoever meets a path asks [`storage`] whose it is.
+
+mod files;
+mod folder;
+mod stamped;
+
+pub use files::OpenFiles;
+pub use folder::Folder;
+pub(crate) use stamped::write_stamped;
+
+use crate::LabError;
+use io::{IoError, RealStorage, Storage};
+use nfs::{Mount, MountFacts, MountOptions, Url, Version};
+use record::FactRow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// What is spoken where the URL does not say: it needs one port, and no port mapper.
+const VERSION_DEFAULT: Version = Version::V41;
+
+static MOUNTED: Mutex<Vec<Mounted>> = Mutex::new(Vec::new());
+
+/// An entry of the table; the newest of a path is the one in force.
+struct Mounted {
+    url: Url,
+    path: PathBuf,
+    storage: Weak<nfs::Storage>,
+}
+
+/// Whether `path` is on an export rather than on this machine.
+pub fn is_export(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.starts_with("nfs://"))
+}
+
+/// Where the files below `path` are: an export that is mounted, or this machine.
+///
+/// # Errors
+/// [`IoError::NoSuchFile`]: an export that nobody mounted.
+pub fn storage(path: &Path) -> Result<Arc<dyn Storage>, IoError> {
+    if !is_export(path) {
+        return Ok(Arc::new(RealStorage));
+    }
+    Ok(mounted(path)?)
+}
+
+/// As a path from the root of this machine, or of the export.
+///
+/// # Errors
+/// [`LabError::Target`]: this machine does not know where it is.
+pub fn absolute(path: &Path) -> Result<PathBuf, LabError> {
+    if is_export(path) {
+        return Ok(path.to_path_buf());
+    }
+    std::path::absolute(path).map_err(|error| LabError::Target(format!("{}: {error}", path.display())))
+}
+
+/// Bytes that this user can still write in `directory`.
+///
+/// # Errors
+/// What the kernel says, or the server.
+pub fn free_space(directory: &Path) -> Result<u64, LabError> {
+    if !is_export(directory) {
+        return Ok(io::prepare::free_space(directory)?);
+    }
+    let space = mounted(directory)?.mount().space();
+    space.map(|space| space.available).map_err(|error| LabError::Target(error.to_string()))
+}
+
+/// The version that is spoken with the export of `path`; none on this machine.
+pub fn version(path: &Path) -> Option<Version> {
+    is_export(path).then(|| mounted(path).ok()).flatten().map(|storage| storage.mount().facts().version)
+}
+
+/// What was found at the export of `path`, for the record; nothing on this machine.
+pub fn fact_rows(path: &Path) -> Vec<FactRow> {
+    let Some(storage) = is_export(path).then(|| mounted(path).ok()).flatten() else { return Vec::new() };
+    let MountFacts { version, read_max, write_max, .. } = storage.mount().facts();
+    let row = |name: &str, value: String, unit: &str| FactRow {
+        layer: "filesystem".into(),
+        object: path.display().to_string(),
+        name: name.into(),
+        value: Some(value),
+        unit: unit.into(),
+        source: "our NFS client".into(),
+    };
+    vec![
+        row("type", format!("NFS{version}, our own client"), ""),
+        row("read_max", read_max.to_string(), "bytes"),
+        row("write_max", write_max.to_string(), "bytes"),
+    ]
+}
+
+fn mounted(path: &Path) -> Result<Arc<nfs::Storage>, IoError> {
+    Ok(in_force(path).ok_or_else(|| IoError::NoSuchFile { path: path.to_path_buf() })?.1)
+}
+
+fn in_force(path: &Path) -> Option<(Url, Arc<nfs::Storage>)> {
+    let mounted = MOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let below = mounted.iter().rev().filter(|mounted| path.starts_with(&mounted.path));
+    below.filter_map(|mounted| Some((mounted.url.clone(), mounted.storage.upgrade()?))).next()
+}
+
+/// An export in use, until the last copy of this is dropped.
+#[derive(Clone)]
+pub struct Export {
+    /// Holds the mount.
+    _storage: Arc<nfs::Storage>,
+    url: Url,
+    path: PathBuf,
+}
+
+impl Export {
+    /// Connects to what `url` names, in its version unless another is given.
+    ///
+    /// # Errors
+    /// [`LabError::Target`]: no address, not reachable, another version, no such export, not for us.
+    pub fn mount(url: &Url, version: Option<Version>) -> Result<Self, LabError> {
+        let refused = |error: &dyn std::fmt::Display| LabError::Target(error.to_string());
+        let version = version.or(url.version).unwrap_or(VERSION_DEFAULT);
+        let url = Url { version: Some(version), ..url.clone() };
+        let target = url.target(version).map_err(|error| refused(&error))?;
+        let mount = Mount::open(target, MountOptions::default()).map_err(|error| refused(&error))?;
+        let path = PathBuf::from(url.place());
+        let storage = Arc::new(nfs::Storage::new(mount, path.clone()));
+        let mut mounted = MOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+        mounted.retain(|mounted| mounted.storage.strong_count() > 0);
+        mounted.push(Mounted { url: url.clone(), path: path.clone(), storage: Arc::downgrade(&storage) });
+        Ok(Self { _storage: storage, url, path })
+    }
+
+    /// The export of `path`, which is mounted, once more in `version`: until the result is dropped, files that are opened there are
+    /// opened by it.
+    ///
+    /// # Errors
+    /// As [`Export::mount`].
+    pub fn again(path: &Path, version: Version) -> Result<Self, LabError> {
+        let (url, _) = in_force(path)
+            .ok_or_else(|| LabError::Target(format!("{} is on no export that is in use", path.display())))?;
+        Self::mount(&url, Some(version))
+    }
+
+    /// Its path, and the beginning of the paths of everything in it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl std::fmt::Debug for Export {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.url)
+    }
+}
+
+impl PartialEq for Export {
+    fn eq(&self, other: &Self) -> bool {
+        self.url == other.url
+    }
+}
+
+impl Eq for Export {}

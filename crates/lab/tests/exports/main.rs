@@ -1,0 +1,8 @@
+//! On exports of a real NFS server (Ganesha as Debian packages it), without a kernel mount: databases, and what measures there.
+
+mod database;
+#[path = "../../../engine/tests/life/machine.rs"]
+#[allow(dead_code)]
+mod machine;
+#[path = "../../../nfs/tests/ganesha/stand.rs"]
+mod stand;

@@ -1,0 +1,83 @@
+//! On an export of a real NFS server (Ganesha), without a kernel mount: what works, what is refused, and what is left there.
+
+#[path = "../../../nfs/tests/ganesha/stand.rs"]
+mod stand;
+
+use crate::stage::{Stage, measuring};
+use stand::{Conf, MOUNT_PORT, PORT, Server, VERSIONS, alone};
+use std::path::Path;
+
+fn url(version: nfs::Version) -> String {
+    format!("nfs://127.0.0.1:{PORT}/vfs?version={version}&mountport={MOUNT_PORT}")
+}
+
+fn assert_empty(export: &Path) {
+    let left: Vec<_> = std::fs::read_dir(export).expect("the export").flatten().collect();
+    assert!(left.is_empty(), "something was left: {left:?}");
+}
+
+#[test]
+fn calibrate_measures_an_export() {
+    alone("exports::calibrate_measures_an_export", || {
+        let _turn = measuring();
+        let server = Server::start(&Conf::default());
+        let stage = Stage::new();
+        let done = stage.run(&["calibrate", "--quick", "--size", "64m", &url(nfs::Version::V41)]).ok();
+        for words in ["NFSv4.1, our own client", "max random 8 KiB reads", "stable WRITE", "WRITE + COMMIT"] {
+            assert!(done.stdout.contains(words), "{words:?} is missing:\n{}", done.stdout);
+        }
+        assert!(done.stderr.contains("The kernel has no part"), "{}", done.stderr);
+        assert_eq!(stage.reader().status().expect("status"), "finished");
+        assert_empty(&server.export());
+    });
+}
+
+#[test]
+fn a_case_runs_over_each_version() {
+    alone("exports::a_case_runs_over_each_version", || {
+        let _turn = measuring();
+        let server = Server::start(&Conf::default());
+        for version in VERSIONS {
+            let stage = Stage::new();
+            // What a killed run left goes with the next one.
+            let left = server.export().join("redoubt-nfs-0123456789abcdef");
+            std::fs::create_dir(&left).expect("a folder");
+            std::fs::write(left.join("data.dbf"), "x").expect("a file");
+            let done = stage
+                .run(&[
+                    "run",
+                    "commit",
+                    "--minutes",
+                    "0.02",
+                    "--sessions",
+                    "3",
+                    "--verify",
+                    "--dir",
+                    &url(version),
+                ])
+                .ok();
+            let name = format!("NFS{version}");
+            assert!(done.stdout.contains(&name) && done.stdout.contains("committed"), "{}", done.stdout);
+            assert_empty(&server.export());
+        }
+    });
+}
+
+#[test]
+fn what_an_export_cannot_do_is_said() {
+    alone("exports::what_an_export_cannot_do_is_said", || {
+        let server = Server::start(&Conf::default());
+        let (stage, url) = (Stage::new(), url(nfs::Version::V40));
+        for (arguments, words) in [
+            (&["run", "commit", "--io", "setall", "--dir", &url][..], "our own NFS client does it"),
+            (&["run", "commit", "--target", "postgres", "--dir", &url], "mount the export"),
+            (&["calibrate", "--destroy", "/dev/sdx", &url], "Leave --destroy away"),
+            (&["doctor", &url], "is an export"),
+            (&["calibrate", "nfs://127.0.0.1:1/vfs"], "cannot be reached"),
+            (&["calibrate", "nfs://127.0.0.1/vfs?vers=3"], "version="),
+        ] {
+            stage.run(arguments).refused(&[words]);
+        }
+        assert_empty(&server.export());
+    });
+}
