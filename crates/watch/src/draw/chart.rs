@@ -1,16 +1,13 @@
 //! Stacked activity, the line of the CPUs, the time axis with the brush, and the legend, which is the list of classes.
 
 use super::{Pen, Plan, Scene, Theme, bold, colour, dim, short, sign};
-use crate::board::Paint;
-use crate::view::{List, Step};
+use crate::view::List;
 use ratatui_core::style::{Color, Modifier, Style};
 
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The chart reaches up to the CPUs where activity is not below this part of them.
-const CPUS_MAX: f32 = 4.0;
 
 pub fn draw(scene: &Scene<'_>, plan: &Plan, pen: &mut Pen<'_>) {
-    let high = height(scene);
+    let high = scene.board.top(scene.subject.cpus);
     let area = plan.chart;
     let rows = area.height;
     let row_of = |value: f32| (f32::from(rows) - value / high * f32::from(rows)).floor();
@@ -49,22 +46,6 @@ pub fn draw(scene: &Scene<'_>, plan: &Plan, pen: &mut Pen<'_>) {
     margin(scene, plan, pen, high, limit);
     axis(scene, plan, pen);
     legend(scene, plan, pen);
-}
-
-/// What the top of the chart stands for.
-fn height(scene: &Scene<'_>) -> f32 {
-    let peak = scene.board.peak();
-    let cpus = scene.subject.cpus.filter(|cpus| *cpus < CPUS_MAX * peak).unwrap_or(0.0);
-    // A little above, so that the line of the CPUs has a row of its own.
-    nice((peak * 1.02).max(cpus * 1.1).max(1.0))
-}
-
-/// The next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten.
-fn nice(value: f32) -> f32 {
-    let power = 10f32.powf(value.log10().floor());
-    let steps = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
-    let part = value / power;
-    steps.iter().find(|step| **step >= part * 0.9999).map_or(value, |step| step * power)
 }
 
 fn cell(
@@ -165,10 +146,7 @@ fn legend(scene: &Scene<'_>, plan: &Plan, pen: &mut Pen<'_>) {
     let bands = scene.board.bands.iter().rev().take(usize::from(area.height)).enumerate();
     for (row, band) in bands {
         let y = area.y + row as u16;
-        let is_marked = match (marked, band.paint) {
-            (Some(entry), Paint::Class(class)) => entry.step == Step::Class(class),
-            _ => false,
-        };
+        let is_marked = marked.is_some_and(|entry| band.step == Some(entry.step));
         let style = if is_marked { bold().add_modifier(Modifier::REVERSED) } else { Style::new() };
         let sign = if pen.theme == Theme::Plain { sign(band.paint) } else { '█' };
         pen.cell(area.x, y, sign, Style::new().fg(colour(band.paint)));
@@ -178,17 +156,5 @@ fn legend(scene: &Scene<'_>, plan: &Plan, pen: &mut Pen<'_>) {
     }
     if scene.board.bands.is_empty() {
         pen.text(area.x, area.y, area.width, "nobody active", dim());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::nice;
-
-    #[test]
-    fn the_top_is_a_round_figure() {
-        for (value, top) in [(1.0, 1.0), (1.1, 1.2), (2.2, 2.5), (7.0, 8.0), (9.0, 10.0), (31.0, 40.0)] {
-            assert!((nice(value) - top).abs() < 1e-3, "{value}: {}", nice(value));
-        }
     }
 }

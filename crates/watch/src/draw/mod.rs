@@ -39,6 +39,14 @@ pub enum Times {
 }
 
 impl Times {
+    /// What stands behind a range of times.
+    fn zone(self) -> &'static str {
+        match self {
+            Self::Utc(_) => " UTC",
+            Self::Since => "",
+        }
+    }
+
     /// `12:03:41`, or `3:41` since the beginning.
     pub fn text(self, t: Nanos) -> String {
         match self {
@@ -131,9 +139,10 @@ fn heading(scene: &Scene<'_>, plan: &Plan, pen: &mut Pen<'_>) {
     };
     let who = if scene.view.background() { " with background" } else { "" };
     let numbers = format!(
-        "{}–{}  {} active{who}: {} on CPU, {} wait",
+        "{}–{}{}  {} active{who}: {} on CPU, {} wait",
         time(from),
         time(to),
+        subject.times.zone(),
         short(board.mean),
         short(board.on_cpu),
         short((board.mean - board.on_cpu).max(0.0))

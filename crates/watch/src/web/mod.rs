@@ -17,13 +17,13 @@ pub const PAGE: &str = include_str!("page.html");
 /// Columns of time that a page gets.
 pub const COLUMNS: usize = 150;
 
-/// What a page's query asks for: `window=2&end=MS&from=MS&to=MS&drill=c6,e3&background=1`; what it leaves out is live.
+/// What a page's query asks for: `window=2&end=MS&from=MS&to=MS&drill=c6-e3&background=1`; what it leaves out is live.
 pub fn view(query: &str) -> View {
     let value = |name: &str| {
         query.split('&').filter_map(|pair| pair.split_once('=')).find(|(n, _)| *n == name).map(|(_, v)| v)
     };
     let time = |name: &str| value(name).and_then(|v| v.parse().ok()).map(ms);
-    let drill = value("drill").unwrap_or_default().split(',').filter_map(step).collect();
+    let drill = value("drill").unwrap_or_default().split('-').filter_map(step).collect();
     View::asked(
         value("window").and_then(|v| v.parse().ok()),
         time("end"),
@@ -78,7 +78,9 @@ pub fn board(board: &Board, subject: &Subject, history: &History, view: &View) -
             Paint::Class(class) => format!("c{}", class::index(class)),
             Paint::Event(n) => format!("v{n}"),
         };
-        object(&[("name", text(&band.name)), ("paint", text(&paint)), ("mean", number(band.mean))])
+        let step = band.step.map_or("null".into(), |step| text(&code(step)));
+        let (name, mean) = (text(&band.name), number(band.mean));
+        object(&[("name", name), ("paint", text(&paint)), ("mean", mean), ("step", step)])
     });
     let columns = board.columns.iter().map(|column| match column {
         Some(heights) => array(heights.iter().map(|height| number(*height))),
@@ -99,6 +101,7 @@ pub fn board(board: &Board, subject: &Subject, history: &History, view: &View) -
         ("state", text(&subject.state)),
         ("trouble", subject.trouble.to_string()),
         ("cpus", subject.cpus.map_or("null".into(), number)),
+        ("high", number(board.top(subject.cpus))),
         ("noDevices", text(&subject.no_devices)),
         ("doubts", array(subject.doubts.iter().map(|doubt| text(doubt)))),
         ("notices", array(notices.map(|notice| array([at(notice.t), text(&notice.text)])))),
@@ -187,13 +190,13 @@ mod tests {
     #[test]
     fn queries_are_views() {
         let asked =
-            view("window=3&end=60000&from=10000&to=20000&drill=c6,e3,s17.4,q9,f2,zz,c99&background=1");
+            view("window=3&end=60000&from=10000&to=20000&drill=c6-e3-s17.4-q9-f2-zz-c99&background=1");
         assert_eq!(asked.window(), Nanos::secs(900.0));
         assert_eq!(asked.end(), Some(Nanos::secs(60.0)));
         assert_eq!(asked.brush(Nanos(0)), (Nanos::secs(10.0), Nanos::secs(20.0)));
         let steps = asked.drill();
         assert_eq!(steps[0], Step::Class(Some(WaitClass::Commit)));
-        assert_eq!(steps.iter().map(|s| code(*s)).collect::<Vec<_>>().join(","), "c6,e3,s17.4,q9,f2");
+        assert_eq!(steps.iter().map(|s| code(*s)).collect::<Vec<_>>().join("-"), "c6-e3-s17.4-q9-f2");
         assert!(asked.background());
         assert_eq!(view(""), View::default());
         assert_eq!(view("window=99").window(), View::default().window());
