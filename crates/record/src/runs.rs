@@ -82,7 +82,8 @@ pub fn list() -> Vec<RunSummary> {
     list_in(&directory())
 }
 
-fn list_in(directory: &Path) -> Vec<RunSummary> {
+/// All records in a folder, as [`list`] has them.
+pub fn list_in(directory: &Path) -> Vec<RunSummary> {
     files(directory).into_iter().map(|(id, path)| summary(id, path)).collect()
 }
 
@@ -108,8 +109,8 @@ fn summary(id: String, path: PathBuf) -> RunSummary {
     }
 }
 
-/// `(id, path)` of every `.redoubt` file, newest first; a folder that is not there holds none.
-fn files(directory: &Path) -> Vec<(String, PathBuf)> {
+/// `(id, path)` of every `.redoubt` file, newest first; a folder that is not there holds none. None is opened.
+pub fn files(directory: &Path) -> Vec<(String, PathBuf)> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut found: Vec<(String, PathBuf)> = entries
         .map(|entry| entry.path())

@@ -1,5 +1,6 @@
 //! What can be typed, and the help that teaches it.
 
+pub mod place;
 pub mod profile;
 pub mod server;
 
@@ -41,7 +42,7 @@ pub enum Command {
     /// Show finished runs again: terminal, HTML, JSON, CSV; two or more side by side.
     Report(Report),
     /// All runs in a browser on this machine: each report, and two or more side by side.
-    Serve,
+    Serve(Serve),
     /// Ask a database of ours, or a finished run, in SQL: tables, v$ views, ALTER SYSTEM.
     Sql(Sql),
     /// What can be asked, and the command for it.
@@ -100,12 +101,9 @@ pub struct Compare {
     /// run), or files (a database's I/O on plain files) [default: engine].
     #[arg(long)]
     pub target: Option<CompareOn>,
-    /// Folder of PostgreSQL's programs [default: found along PATH and in the usual folders].
-    #[arg(long, value_name = "DIR")]
-    pub pg_bin: Option<PathBuf>,
-    /// Folder of MariaDB's programs [default: found along PATH and in the usual folders].
-    #[arg(long, value_name = "DIR")]
-    pub mariadb_bin: Option<PathBuf>,
+    /// Where the programs of servers are, and how long one may hang.
+    #[command(flatten)]
+    pub server: ServerOptions,
     /// Directory on the storage in question, or an export: nfs://server/path [default: .].
     #[arg(long, visible_alias = "server", value_name = "DIR")]
     pub dir: Option<PathBuf>,
@@ -471,6 +469,14 @@ pub struct Doctor {
     /// Print the findings as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Options of `serve`.
+#[derive(Args)]
+pub struct Serve {
+    /// Folder of records [default: where runs are kept].
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
 }
 
 /// Options of `report`.

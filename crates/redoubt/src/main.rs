@@ -14,7 +14,10 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let options = cli::Cli::parse();
+    let options = cli::Cli::try_parse().unwrap_or_else(|error| {
+        let command = std::env::args().nth(1).unwrap_or_default();
+        cli::place::told(error, &command).exit()
+    });
     match command::run(options) {
         Ok(code) => code,
         Err(error) => {

@@ -30,11 +30,12 @@ pub struct Experiment {
 }
 
 /// Keys beside `case` and `vary`: options of the command line, with `_` for `-`.
-const OPTIONS: [&str; 17] = [
+const OPTIONS: [&str; 18] = [
     "dir",
     "target",
     "pg_bin",
     "mariadb_bin",
+    "patience",
     "minutes",
     "size",
     "sessions",

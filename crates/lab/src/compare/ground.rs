@@ -4,7 +4,7 @@ use super::embedded::Embedded;
 use super::served::Served;
 use super::stay::{Stay, Subject, Terms};
 use super::visit::{DATA_FILE_ID, Files, Notes, Workload};
-use super::{CACHED_BYTES, REDO_BYTES, TargetKind};
+use super::{CACHED_BYTES, Options, REDO_BYTES, TargetKind};
 use crate::LabError;
 use crate::bench::Bench;
 use crate::control::Control;
@@ -15,7 +15,7 @@ use crate::stage::Stage;
 use crate::verify;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use units::{Bytes, Seed};
+use units::{Bytes, Nanos, Seed};
 
 /// Where a comparison stands.
 pub enum Ground {
@@ -79,11 +79,19 @@ pub struct Contents<'a> {
     pub workloads: &'a [Workload],
     /// Where the programs of servers are.
     pub programs: &'a Named,
+    /// The longest that a server may say nothing.
+    pub patience: Nanos,
     /// Whether what is written is read back.
     pub verify: bool,
 }
 
-impl Contents<'_> {
+impl<'a> Contents<'a> {
+    /// What `options` and `workloads` ask for, with `data` to read.
+    pub fn of(options: &'a Options, workloads: &'a [Workload], data: Bytes) -> Self {
+        let Options { programs, patience, verify, .. } = options;
+        Self { data, workloads, programs, patience: *patience, verify: *verify }
+    }
+
     /// What a device of ours must hold: the sizes, what sessions insert meanwhile, and the new places that some file systems
     /// write to.
     pub fn room(&self, setup: &Setup) -> Sizes {

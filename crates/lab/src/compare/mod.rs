@@ -143,12 +143,7 @@ fn account(
 
 /// What the files of a comparison take on disk, at most.
 fn disk(options: &Options, design: &Design, size: Bytes) -> Bytes {
-    let contents = Contents {
-        data: size,
-        workloads: &design.workloads,
-        programs: &options.programs,
-        verify: options.verify,
-    };
+    let contents = Contents::of(options, &design.workloads, size);
     let setups = || design.candidates.iter().map(|c| &c.setup);
     // Loop files stay for the next visit that has them; files in a directory go with their visit.
     let in_directories = setups().filter(|setup| stage::disk(setup, &contents.sizes(setup)).0 == 0);
@@ -223,12 +218,7 @@ impl<'o> Comparison<'o> {
             Ground::Fresh
         } else {
             bench.step(control, "making and filling the database");
-            let contents = Contents {
-                data: size,
-                workloads: &design.workloads,
-                programs: &options.programs,
-                verify: options.verify,
-            };
+            let contents = Contents::of(options, &design.workloads, size);
             // Filled in a mode that fills fast; all configurations then work on the same blocks.
             let loader = design.candidates.iter().find(|c| c.setup.mode.asynchronous());
             let setup = &loader.unwrap_or(&design.candidates[0]).setup;
@@ -251,12 +241,7 @@ impl<'o> Comparison<'o> {
     }
 
     fn contents(&self) -> Contents<'_> {
-        Contents {
-            data: self.size,
-            workloads: &self.design.workloads,
-            programs: &self.options.programs,
-            verify: self.options.verify,
-        }
+        Contents::of(self.options, &self.design.workloads, self.size)
     }
 
     fn name(&self, index: usize) -> &str {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use units::{Bytes, Seed};
+use units::{Bytes, Nanos, Seed};
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Options {
     pub target: TargetKind,
     /// Where the programs of servers are, as far as the user says.
     pub programs: Named,
+    /// The longest that a private server may say nothing.
+    pub patience: Nanos,
     /// What is varied, and what is held at one level.
     pub vary: Vec<Vary>,
     /// Name of the configuration that the others are held against; `None`: the first.

@@ -52,6 +52,7 @@ impl Served {
         let settings = Settings::of(kind, setup, &Self::sizes(data, setup));
         let at = (places.directory.as_path(), &places.placement);
         let mut server = Server::create(kind, named, at, &settings, bench.journal(), cancel)?;
+        server.set_patience(contents.patience);
         let seed = bench.seed.part(3);
         let filled = Self::fill(&mut server, contents, setup, cancel);
         match filled {

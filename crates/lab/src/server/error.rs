@@ -113,7 +113,8 @@ impl ServerError {
     /// What a server says under `code`; a lost connection is [`ServerError::Gone`].
     pub(super) fn said(kind: Kind, code: &str, said: &str) -> Self {
         let said = said.trim().to_owned();
-        match advice(code) {
+        let advice = if wants_tls(code, &said) { Some(TLS) } else { advice(code) };
+        match advice {
             Some(GONE) => Self::gone(kind, &said),
             advice => Self::Refused { kind, said, code: code.to_owned(), advice: advice.unwrap_or_default() },
         }
@@ -139,6 +140,16 @@ pub(super) fn is_full(code: &str) -> bool {
     ["53300", "1040", "1203"].contains(&code)
 }
 
+/// A server that lets this host in by TLS alone sees a tunnel to its socket as one of its own machine.
+const TLS: &str = "; it lets this host or user in by TLS only, or not at all, and TLS is not spoken here. Take its socket: type this on its machine, or \
+     make a tunnel: ssh -L 15432:/var/run/postgresql/.s.PGSQL.5432 HOST, for MariaDB ssh -L 13306:/run/mysqld/mysqld.sock HOST, and name \
+     localhost and that port in the URL";
+
+/// Whether it may be that TLS is asked for. PostgreSQL says the same of a host that nothing lets in.
+fn wants_tls(code: &str, said: &str) -> bool {
+    code == "3159" || code == "28000" && ["no encryption", "SSL off"].iter().any(|words| said.contains(words))
+}
+
 /// The likely cause behind a SQLSTATE of PostgreSQL or a number of MariaDB.
 fn advice(code: &str) -> Option<&'static str> {
     Some(match code {
@@ -149,7 +160,7 @@ fn advice(code: &str) -> Option<&'static str> {
             "; the disk is full, see: df -h; free some space, name another directory with --dir, or type a smaller --scale or fewer --minutes"
         }
         "28P01" | "28000" | "1045" => {
-            "; the password or the user is wrong, or this host is not let in; a password is taken from the URL, PGPASSWORD or ~/.pgpass, \
+            "; the password or the user is wrong, or this host is not let in (or by TLS only, which is not spoken here); a password is taken from the URL, PGPASSWORD or ~/.pgpass, \
              for MariaDB from MYSQL_PWD or ~/.my.cnf"
         }
         "3D000" | "1049" => "; name a database that exists, behind the host in the URL",
@@ -212,6 +223,10 @@ mod tests {
         check(Kind::Mariadb, "1040", &["MariaDB says", "--sessions"]);
         check(Kind::Postgres, "53100", &["disk is full", "df -h"]);
         check(Kind::Postgres, "28P01", &["password", ".pgpass"]);
+        check(Kind::Mariadb, "3159", &["TLS", "ssh -L 13306"]);
+        let refused = "no pg_hba.conf entry for host \"10.0.0.1\", user \"u\", database \"d\", no encryption";
+        let refused = ServerError::said(Kind::Postgres, "28000", refused).to_string();
+        assert!(refused.contains("ssh -L 15432"), "{refused}");
         check(Kind::Mariadb, "2013", &["is gone", "killed"]);
         check(Kind::Postgres, "42601", &["(42601)"]);
         assert!(ServerError::said(Kind::Mariadb, "1213", "").is_deadlock());

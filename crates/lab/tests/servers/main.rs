@@ -4,5 +4,6 @@
 #![forbid(unsafe_code)]
 
 mod life;
+mod login;
 mod names;
 mod stand;

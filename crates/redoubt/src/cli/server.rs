@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
+use lab::server::lifeline::PATIENCE;
 use std::path::PathBuf;
 use units::Nanos;
 
@@ -14,20 +15,19 @@ pub struct ServerOptions {
     /// Folder of MariaDB's programs [default: found along PATH and in the usual folders].
     #[arg(long, value_name = "DIR")]
     pub mariadb_bin: Option<PathBuf>,
-    /// The longest that a server may say nothing before the run gives it up.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
-    pub patience: f64,
+    /// The longest that a server may say nothing before the run gives it up [default: 60].
+    #[arg(long, value_name = "SECONDS")]
+    pub patience: Option<f64>,
 }
 
-impl ServerOptions {
-    /// The longest silence.
-    ///
-    /// # Errors
-    /// What was typed is out of range.
-    pub fn patience(&self) -> Result<Nanos> {
-        if !(1.0..=86_400.0).contains(&self.patience) {
-            bail!("--patience {} is out of range; type 1 to 86400 seconds", self.patience);
-        }
-        Ok(Nanos::secs(self.patience))
+/// The longest silence, of what was typed in seconds.
+///
+/// # Errors
+/// It is out of range.
+pub fn patience(typed: Option<f64>) -> Result<Nanos> {
+    match typed {
+        None => Ok(PATIENCE),
+        Some(seconds) if (1.0..=86_400.0).contains(&seconds) => Ok(Nanos::secs(seconds)),
+        Some(seconds) => bail!("--patience {seconds} is out of range; type 1 to 86400 seconds"),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::mix::given;
 use super::{command_line, measured, place, print};
+use crate::cli::server::patience;
 use crate::cli::{Compare, CompareOn, MixOptions};
 use anyhow::{Context, Result, anyhow, bail};
 use lab::compare::experiment::Experiment;
@@ -44,9 +45,10 @@ fn asked(options: &Compare) -> Result<(Options, Option<Export>)> {
         directory,
         target: file.or(own(options)?, "target")?.unwrap_or_default(),
         programs: Named {
-            postgres: file.or(options.pg_bin.clone(), "pg_bin")?,
-            mariadb: file.or(options.mariadb_bin.clone(), "mariadb_bin")?,
+            postgres: file.or(options.server.pg_bin.clone(), "pg_bin")?,
+            mariadb: file.or(options.server.mariadb_bin.clone(), "mariadb_bin")?,
         },
+        patience: patience(file.or(options.server.patience, "patience")?)?,
         vary,
         baseline: file.or(options.baseline.clone(), "baseline")?,
         slow: match file.or(options.slow.clone(), "slow")? {

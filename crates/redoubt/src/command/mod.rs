@@ -47,7 +47,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Profile(options)) => profile::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Report(options)) => report::run(&options),
-        Some(Command::Serve) => serve::run(),
+        Some(Command::Serve(options)) => serve::run(options),
         Some(Command::Sql(options)) => sql::run(&options),
         Some(Command::Cases) => {
             cases::run();

@@ -1,6 +1,7 @@
 //! `redoubt run`
 
 use super::{command_line, measured, place};
+use crate::cli::server::patience;
 use crate::cli::{Run, RunOn, RunTarget, Thinking};
 use anyhow::{Context, Result, anyhow, bail};
 use io::{Api, IoMode};
@@ -126,7 +127,7 @@ pub fn run(options: Run) -> Result<ExitCode> {
         },
         flash: flash(&options)?,
         parameters: options.parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
-        patience: options.server.patience()?,
+        patience: patience(options.server.patience)?,
         verify: options.verify,
         references: options.references,
         seed: options.run.seed.map_or_else(Seed::draw, Seed),

@@ -1,12 +1,13 @@
 //! `redoubt serve`
 
+use crate::cli::Serve;
 use crate::loopback::{self, Asked, Door};
 use crate::stop;
-use anyhow::Result;
-use record::Reader;
-use record::runs::{self, RunSummary};
+use anyhow::{Result, ensure};
+use record::{Reader, runs};
 use std::io;
 use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use units::{Nanos, clock};
@@ -16,28 +17,40 @@ const LOOK_EVERY: Nanos = Nanos::millis(50);
 /// Most runs side by side: more are no comparison.
 const SIDES_MAX: usize = 8;
 
-pub fn run() -> Result<ExitCode> {
+pub fn run(options: Serve) -> Result<ExitCode> {
+    if let Some(typed) = &options.folder {
+        ensure!(
+            typed.is_dir(),
+            "{} is no folder. To show one run: redoubt report RUN --html FILE",
+            typed.display()
+        );
+    }
+    let folder = options.folder.unwrap_or_else(runs::directory);
     let stop = stop::on_signal()?;
     let door = Door::open()?;
     let Door { port, token, .. } = &door;
     anstream::println!(
         "Runs in {}\nOpen http://127.0.0.1:{port}/{token}/\nOnly from this machine; from another one: ssh -L {port}:127.0.0.1:{port} HOST. Ctrl-C ends \
          it.",
-        runs::directory().display()
+        folder.display()
     );
     while !stop.load(Ordering::Relaxed) {
-        door.answer(answer);
+        let folder = folder.clone();
+        door.answer(move |stream, asked| answer(stream, &asked, &folder));
         clock::sleep(LOOK_EVERY);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn answer(stream: &mut TcpStream, asked: Asked) -> io::Result<()> {
-    let all = runs::list();
+fn answer(stream: &mut TcpStream, asked: &Asked, folder: &Path) -> io::Result<()> {
     if asked.path == "/" {
-        return loopback::page(stream, &::report::runs_html(&runs::directory().display().to_string(), &all));
+        let all = runs::list_in(folder);
+        return loopback::page(stream, &::report::runs_html(&folder.display().to_string(), &all));
     }
-    let Some(chosen) = chosen(&asked, &all) else { return loopback::refuse(stream, loopback::NOT_HERE) };
+    // Of all those only what was chosen is opened.
+    let Some(chosen) = chosen(asked, runs::files(folder)) else {
+        return loopback::refuse(stream, loopback::NOT_HERE);
+    };
     if chosen.is_empty() || chosen.len() > SIDES_MAX {
         let words = "choose two to eight runs on the page before, and press the button again\n";
         return loopback::refuse(stream, ("400 Bad Request", words));
@@ -48,23 +61,26 @@ fn answer(stream: &mut TcpStream, asked: Asked) -> io::Result<()> {
     }
 }
 
-/// The runs that are asked for, the oldest first; none for a page that is not there. Only names of the list count: no path gets in.
-fn chosen<'a>(asked: &Asked, all: &'a [RunSummary]) -> Option<Vec<&'a RunSummary>> {
-    let named = |id: &str| all.iter().find(|run| run.id == id);
-    if let Some(id) = asked.path.strip_prefix("/run/") {
-        return named(id).map(|run| vec![run]);
-    }
-    if asked.path != "/compare" {
+/// The records that are asked for, the oldest first; none for a page that is not there. Only names of the list count: no path gets in.
+fn chosen(asked: &Asked, all: Vec<(String, PathBuf)>) -> Option<Vec<PathBuf>> {
+    let names: Vec<&str> = match asked.path.strip_prefix("/run/") {
+        Some(id) => vec![id],
+        None if asked.path == "/compare" => {
+            asked.query.split('&').filter_map(|pair| pair.strip_prefix("run=")).collect()
+        }
+        None => return None,
+    };
+    let known = |name: &&str| all.iter().any(|(id, _)| id == name);
+    if !names.iter().all(known) {
         return None;
     }
-    let names = asked.query.split('&').filter_map(|pair| pair.strip_prefix("run="));
-    let mut chosen: Vec<_> = names.map(named).collect::<Option<_>>()?;
-    chosen.sort_by(|a, b| a.id.cmp(&b.id));
-    Some(chosen)
+    let mut chosen: Vec<_> = all.into_iter().filter(|(id, _)| names.contains(&id.as_str())).collect();
+    chosen.sort();
+    Some(chosen.into_iter().map(|(_, path)| path).collect())
 }
 
-fn read(chosen: &[&RunSummary]) -> Result<String> {
-    let readers: Vec<Reader> = chosen.iter().map(|run| Reader::open(&run.path)).collect::<Result<_, _>>()?;
+fn read(chosen: &[PathBuf]) -> Result<String> {
+    let readers: Vec<Reader> = chosen.iter().map(|path| Reader::open(path)).collect::<Result<_, _>>()?;
     let html = ::report::html(&readers)?;
     let back = if chosen.len() == 1 { "../" } else { "./" };
     // A single run's page is one folder deeper.
@@ -74,23 +90,14 @@ fn read(chosen: &[&RunSummary]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Bytes;
 
     #[test]
     fn only_listed_runs_are_opened() {
-        let run = |id: &str| RunSummary {
-            id: id.into(),
-            path: id.into(),
-            kind: String::new(),
-            target: String::new(),
-            started_utc: String::new(),
-            status: String::new(),
-            size: Bytes(0),
-        };
-        let all = [run("b"), run("a")];
+        let all = || ["b", "a"].map(|id| (id.to_owned(), PathBuf::from(id))).to_vec();
         let ids = |path: &str, query: &str| {
             let asked = Asked { path: path.into(), query: query.into() };
-            chosen(&asked, &all).map(|runs| runs.iter().map(|run| run.id.as_str()).collect::<String>())
+            chosen(&asked, all())
+                .map(|runs| runs.iter().map(|run| run.display().to_string()).collect::<String>())
         };
         assert_eq!(ids("/run/a", "").as_deref(), Some("a"));
         assert_eq!(ids("/compare", "run=b&run=a").as_deref(), Some("ab"), "the older one first");

@@ -18,6 +18,8 @@ fn nonsense_on_the_command_line() {
     check(&["compare", "--size", "8x"], &["8x", "type a number and a unit"]);
     check(&["compare", "--modes", "none,turbo"], &["turbo"]);
     check(&["compare", "--minutes", "soon"], &["soon"]);
+    check(&["compare", "commit", "/data"], &["redoubt compare … --dir /data"]);
+    check(&["compare", "--patience", "0"], &["--patience", "86400"]);
     check(&["calibrate", "--quick", "--thorough"], &["--quick", "--thorough"]);
 }
 

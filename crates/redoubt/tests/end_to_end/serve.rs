@@ -45,6 +45,7 @@ fn all_runs_are_served_to_who_knows_the_word() {
     assert!(both.contains("side by side"), "{both}");
     assert!(get(port, "/").starts_with("HTTP/1.1 404"));
     assert!(get(port, &format!("/{token}/run/../../../etc/passwd")).starts_with("HTTP/1.1 404"));
+    stage.run(&["serve", "no/such/folder"]).refused(&["no/such/folder", "is no folder"]);
     crate::stop::signal(&child, "INT");
     assert!(child.wait().expect("wait").success(), "Ctrl-C ends it in order");
 }

@@ -200,6 +200,7 @@ fn mix(c: &Comparison, m: &Mix) -> Value {
         "block_writes_per_transaction": i.writes(),
         "commits_per_transaction": i.commits, "cpu_per_get_ns": i.cpu_per_get_ns, "cores": i.cores,
         "sessions": i.sessions, "page_cache_hit_ratio": i.page_cache_hit_ratio });
+    value["said"] = json!(m.said);
     value["assumptions"] = json!(m.assumptions);
     value["bottlenecks"] = c
         .configurations

@@ -32,6 +32,8 @@ const CPU_PER_GET_NS: f64 = 5_000.0;
 pub struct Mix {
     /// The user's workload as it was understood.
     pub inputs: Inputs,
+    /// Where it comes from, in sentences.
+    pub said: Vec<String>,
     /// What was assumed because nobody said or measured it.
     pub assumptions: Vec<String>,
     /// Transactions per second, judged as a workload.
@@ -75,7 +77,7 @@ pub struct Sensitivity {
 
 /// The mix of a comparison, or the sentence why there is none.
 pub fn mix(evidence: &Evidence, comparison: &Comparison) -> Result<Mix, String> {
-    let (inputs, mut assumptions) = inputs(evidence, comparison)?;
+    let (inputs, said, mut assumptions) = inputs(evidence, comparison)?;
     let parts = Parts::of(comparison, &inputs, &mut assumptions)?;
     let per_block = parts.per_block(comparison);
     let mut workload = Workload {
@@ -138,6 +140,7 @@ pub fn mix(evidence: &Evidence, comparison: &Comparison) -> Result<Mix, String> 
         delta: comparison.rule.delta,
         curve,
         inputs,
+        said,
         assumptions,
         workload,
         bottlenecks,
@@ -162,8 +165,11 @@ fn leader(workload: &Workload, baseline: usize) -> Option<usize> {
         .max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal))
 }
 
-/// Inputs from the plan, or from the event `mix`; what neither says is assumed, and said to be.
-fn inputs(evidence: &Evidence, comparison: &Comparison) -> Result<(Inputs, Vec<String>), String> {
+/// Inputs from the plan, or from the event `mix`, and where they come from; what neither says is assumed, and said to be.
+fn inputs(
+    evidence: &Evidence,
+    comparison: &Comparison,
+) -> Result<(Inputs, Vec<String>, Vec<String>), String> {
     let event = evidence.event("mix").unwrap_or(&Value::Null);
     let own = evidence.given.as_ref();
     let given = |key: &str| {
@@ -178,8 +184,9 @@ fn inputs(evidence: &Evidence, comparison: &Comparison) -> Result<(Inputs, Vec<S
     };
     let plan = &evidence.plan["mix"];
     let texts = |key: &str| plan[key].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let mut assumptions = own.map_or_else(Vec::new, |given| given.said.clone());
-    assumptions.extend(texts("said").map(str::to_owned));
+    let mut said = own.map_or_else(Vec::new, |given| given.said.clone());
+    said.extend(texts("said").map(str::to_owned));
+    let mut assumptions = Vec::new();
     let nobody = |key: &str| own.is_none_or(|own| own.get(key).is_none()) && event[key].is_null();
     for key in texts("assumed").filter(|key| nobody(key)) {
         assumptions.push(match key {
@@ -231,7 +238,7 @@ fn inputs(evidence: &Evidence, comparison: &Comparison) -> Result<(Inputs, Vec<S
         cores,
         sessions,
     };
-    Ok((inputs, assumptions))
+    Ok((inputs, said, assumptions))
 }
 
 /// Only a question when the baseline uses the page cache, the leader does not, and the leader's reads are faster.

@@ -133,7 +133,7 @@ fn winners(comparison: &Comparison, mix: &Mix) -> String {
 fn assumptions(comparison: &Comparison, mix: &Mix) -> String {
     let i = &mix.inputs;
     let mut out = format!(
-        "<p class=\"note\">Given: {}, reads {} of the work, hit ratio {}. So one transaction makes {} physical reads, {} commits and {} block \
+        "<p class=\"note\">Your mix: {}, reads {} of the work, hit ratio {}. So one transaction makes {} physical reads, {} commits and {} block \
          writes. A closed queueing network of the measured curves (reads, log, block writes, CPU) is solved for each block.</p>\n",
         words::count(i.sessions as usize, "session"),
         words::percent(i.read_share),
@@ -142,8 +142,12 @@ fn assumptions(comparison: &Comparison, mix: &Mix) -> String {
         words::ratio(i.commits),
         words::ratio(i.writes())
     );
-    let items: String = mix.assumptions.iter().map(|a| format!("<li>{}</li>\n", escape(a))).collect();
-    out.push_str(&format!("<p class=\"note\">Assumed:</p>\n<ul class=\"note\">\n{items}</ul>\n"));
+    for (heading, sentences) in [("Given:", &mix.said), ("Assumed:", &mix.assumptions)] {
+        let items: String = sentences.iter().map(|a| format!("<li>{}</li>\n", escape(a))).collect();
+        if !items.is_empty() {
+            out.push_str(&format!("<p class=\"note\">{heading}</p>\n<ul class=\"note\">\n{items}</ul>\n"));
+        }
+    }
     let hand = match mix.pays_by_hand {
         Pays::Nowhere => "it pays nowhere".into(),
         Pays::Between { from: None, to: None } => "it always pays".into(),

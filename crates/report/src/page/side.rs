@@ -127,13 +127,20 @@ fn facts(side: &Side, runs: usize) -> String {
 }
 
 fn table(side: &Side, runs: usize) -> String {
+    if side.rows.is_empty() {
+        return "<section id=\"figures\">\n<h2>Figure beside figure</h2>\n<p class=\"note\">No two of these runs have a figure in common.</p>\n</section>\n"
+            .into();
+    }
+    // A run that is not ranked has figures alone, and no axis.
+    let ranked: Vec<bool> = (0..runs).map(|i| side.rows.iter().any(|row| row.ratios[i].is_some())).collect();
+    let columns = 1 + runs + 2 * ranked.iter().filter(|ranked| **ranked).count();
     let ends = side.rows.iter().flat_map(|r| r.ratios.iter().flatten().flat_map(|r| [r.1, r.2]));
     let (low, high) = extent(ends.chain([1.0])).unwrap_or((0.9, 1.1));
     let scale = cell::ratio_scale((low.max(1.0 / 64.0) * 0.98).min(0.9), (high.min(64.0) * 1.02).max(1.1));
     let heads: String = (0..runs)
-        .map(|i| match i {
-            0 => format!("<th scope=\"col\">{}</th>", letter(i)),
-            _ => format!(
+        .map(|i| match ranked[i] {
+            false => format!("<th scope=\"col\">{}</th>", letter(i)),
+            true => format!(
                 "<th scope=\"col\">{0}</th><th class=\"draw\">{1}</th><th class=\"text\" scope=\"col\">{0} / A</th>",
                 letter(i),
                 cell::axis(&scale, cell::INTERVAL_WIDTH, TICKS, words::short)
@@ -147,11 +154,11 @@ fn table(side: &Side, runs: usize) -> String {
             unit = &row.unit;
             rows.push_str(&format!(
                 "<tr><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"note\">{}</span></th></tr>\n",
-                3 * runs - 1,
+                columns,
                 escape(unit)
             ));
         }
-        rows.push_str(&table_row(row, &scale));
+        rows.push_str(&table_row(row, &ranked, &scale));
     }
     format!(
         "<section id=\"figures\">\n<h2>Figure beside figure</h2>\n<div class=\"scroll\"><table \
@@ -159,7 +166,7 @@ fn table(side: &Side, runs: usize) -> String {
     )
 }
 
-fn table_row(row: &Row, scale: &Scale) -> String {
+fn table_row(row: &Row, ranked: &[bool], scale: &Scale) -> String {
     let cells: String = row
         .values
         .iter()
@@ -173,16 +180,16 @@ fn table_row(row: &Row, scale: &Scale) -> String {
                 None => words::amount(v.value),
             });
             let level = format!("<td>{level}</td>");
-            match (i, ratio) {
-                (0, _) => level,
-                (_, Some((value, low, high))) => {
+            match (ranked[i], ratio) {
+                (false, _) => level,
+                (true, Some((value, low, high))) => {
                     // No verdict word: unpaired sessions. The mark is the neutral one.
                     let interval = Interval { value: *value, low: *low, high: *high, level: 0.95, n: 0 };
                     let text = format!("{} {}", words::ratio(*value), words::ratio_interval(*low, *high));
                     let drawn = cell::interval(scale, TICKS, Some((&interval, Verdict::Same)), &text);
                     format!("{level}<td class=\"draw\" style=\"width:22%\">{drawn}</td><td class=\"text\">{text}</td>")
                 }
-                (_, None) => format!("{level}<td class=\"draw\">{}</td><td></td>", cell::empty(scale, TICKS)),
+                (true, None) => format!("{level}<td class=\"draw\">{}</td><td></td>", cell::empty(scale, TICKS)),
             }
         })
         .collect();

@@ -140,8 +140,9 @@ fn break_even(page: Page, comparison: &Comparison, mix: &Mix) -> String {
     };
     out.push_str(&plot.draw(page.width.min(100), 9));
     out.push_str(&format!("          {legend}\n"));
+    let said: String = mix.said.iter().map(|sentence| format!(" {sentence}")).collect();
     let assumed = format!(
-        "Your mix: {}, reads {} of the work, hit ratio {}. Assumed: {}.",
+        "Your mix: {}, reads {} of the work, hit ratio {}.{said} Assumed: {}.",
         words::count(mix.inputs.sessions as usize, "session"),
         words::percent(mix.inputs.read_share),
         words::percent(mix.inputs.hit_ratio),

@@ -155,6 +155,7 @@ fn said(error: &Error) -> ServerError {
     match error {
         Error::MySqlError(e) => ServerError::said(Kind::Mariadb, &e.code.to_string(), &e.message),
         // 2013: lost connection, as its own clients number it.
+        Error::IoError(cause) => ServerError::said(Kind::Mariadb, "2013", &cause.to_string()),
         other => ServerError::said(Kind::Mariadb, "2013", &other.to_string()),
     }
 }

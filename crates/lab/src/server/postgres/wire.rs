@@ -233,7 +233,13 @@ impl Session {
 
     /// Sends what is prepared and reads all answers; `each` has the rows. The first error is told when the server is ready again.
     fn round(&mut self, each: &mut dyn FnMut(&DataRowBody) -> io::Result<()>) -> Result<(), ServerError> {
-        self.send().map_err(|e| lost(&e))?;
+        if let Err(error) = self.send() {
+            // A server that was stopped has said so before it closed.
+            return Err(match self.next() {
+                Ok(Message::ErrorResponse(body)) => said(&body),
+                _ => lost(&error),
+            });
+        }
         let mut failed = None;
         loop {
             match self.next() {

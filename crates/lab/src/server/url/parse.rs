@@ -104,7 +104,8 @@ fn parameter(typed: &mut Typed, pair: &str) -> Result<(), ServerError> {
             let value = value.unwrap_or_default().to_lowercase();
             if !["disable", "disabled", "allow", "prefer", "preferred", "false"].contains(&value.as_str()) {
                 return Err(wrong(
-                    "it asks for TLS, which is not spoken here: use the socket, or a tunnel (ssh -L 15432:localhost:5432 HOST) and its port",
+                    "it asks for TLS, which is not spoken here: use the socket, or a tunnel (ssh -L 15432:localhost:5432 HOST; to a server that lets nobody in \
+                     without TLS: ssh -L 15432:/var/run/postgresql/.s.PGSQL.5432 HOST) and its port",
                 ));
             }
         }
