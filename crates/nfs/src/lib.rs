@@ -25,8 +25,8 @@ pub mod xdr;
 
 pub use attributes::{Attributes, Kind};
 pub use client::{
-    File, Mount, MountFacts, MountOptions, NetworkCounters, NfsError, Open, PORT, Path, Queue, QueueOptions,
-    Target, Version,
+    Cause, ChannelCounters, File, Followed, Mount, MountFacts, MountOptions, NetworkCounters, NfsError, Open,
+    PORT, Path, PnfsCounters, Queue, QueueOptions, Target, Version,
 };
 pub use handle::Handle;
 pub use listing::{Listing, Place};

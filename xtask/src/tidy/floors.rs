@@ -12,6 +12,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("host", 2),
     ("nfs", 3),
     ("engine", 3),
+    ("nfslab", 4),
     ("sql", 4),
     ("lab", 5),
     ("report", 5),

@@ -146,13 +146,18 @@ impl Connection {
         }
     }
 
-    /// Sleeps until something arrives, or can be sent where something is left to send, or `until`.
-    pub(super) fn wait(&self, until: Nanos) -> std::io::Result<()> {
+    /// What to wait for: something arrives, or can be sent where something is left.
+    pub(super) fn poll(&self) -> PollFd<'_> {
         let mut events = PollFlags::IN;
         if !self.is_flushed() {
             events |= PollFlags::OUT;
         }
-        wait_for(&mut [PollFd::from_borrowed_fd(self.stream.as_fd(), events)], until)
+        PollFd::from_borrowed_fd(self.stream.as_fd(), events)
+    }
+
+    /// Sleeps until something arrives, or can be sent where something is left to send, or `until`.
+    pub(super) fn wait(&self, until: Nanos) -> std::io::Result<()> {
+        wait_for(&mut [self.poll()], until)
     }
 }
 

@@ -11,6 +11,7 @@ use super::target::{Target, Version};
 use crate::rpc::Procedure;
 use crate::rpc::call::Credential;
 use crate::rpc::reply::Refusal;
+use crate::v4::layout::LayoutKind;
 use crate::v4::recovery::{Remedy, remedy};
 use crate::xdr::{Reader, Writer};
 use crate::{Fault, Handle, Status};
@@ -42,6 +43,8 @@ pub(super) struct Root {
     pub(super) handle: Handle,
     pub(super) read_max: u32,
     pub(super) write_max: u32,
+    /// Which layouts it gives; none where none are wanted.
+    pub(super) layouts: Option<LayoutKind>,
 }
 
 pub(super) struct Control {
@@ -208,7 +211,7 @@ impl Control {
         self.caller = Some(Caller::new(connection));
         let root = match self.way.target.version {
             Version::V3 => self.attach_v3(),
-            Version::V40 | Version::V41 => self.attach_v4(),
+            Version::V40 | Version::V41 | Version::Pnfs => self.attach_v4(),
         }?;
         self.root = Some(root);
         Ok(root)

@@ -48,7 +48,7 @@ impl Control {
             .map_err(|fault| way.of_export(fault))?;
         let most = way.payload_bytes_max;
         let (read_max, write_max) = (limits.read_max.min(most), limits.write_max.min(most));
-        Ok(Root { handle: mounted.root, read_max, write_max })
+        Ok(Root { handle: mounted.root, read_max, write_max, layouts: None })
     }
 
     /// A call of another program, over a connection of its own.

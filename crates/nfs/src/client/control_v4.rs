@@ -4,6 +4,7 @@ use super::caller::Trouble;
 use super::control::{Control, Root};
 use super::error::NfsError;
 use super::file::{FileState, How};
+use super::target::Version;
 use crate::v3::Space;
 use crate::v4::Minor;
 use crate::v4::attributes::Set;
@@ -29,12 +30,13 @@ impl Control {
             })?;
             directory = Some(found.map_err(|fault| way.of_export(fault))?);
         }
+        let wants_layouts = way.target.version == Version::Pnfs;
         let (handle, answer) = self
             .perform("GETATTR", way.limit, |control, deadline| {
                 let build = |c: &mut Compound<'_>| {
                     start_at(c, directory.as_ref());
                     c.get_handle();
-                    c.get_attributes(Set::SERVER);
+                    c.get_attributes(if wants_layouts { Set::LAYOUT_SERVER } else { Set::SERVER });
                 };
                 control.compound(deadline, build, |results| {
                     results.done(if directory.is_some() { Op::PutFh } else { Op::PutRootFh })?;
@@ -47,7 +49,8 @@ impl Control {
             let told = told.filter(|&bytes| bytes > 0).unwrap_or(TRANSFER_DEFAULT);
             told.min(u64::from(way.payload_bytes_max)) as u32
         };
-        Ok(Root { handle, read_max: most(answer.read_max), write_max: most(answer.write_max) })
+        let layouts = wants_layouts.then(|| self.layout_kind(&answer.layout_kinds)).transpose()?;
+        Ok(Root { handle, read_max: most(answer.read_max), write_max: most(answer.write_max), layouts })
     }
 
     pub(super) fn reclaim_complete(&mut self, deadline: Nanos) -> Result<(), Trouble> {

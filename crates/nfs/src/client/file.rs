@@ -1,5 +1,6 @@
 //! A file that is open.
 
+use super::layouts::{DataServer, Layouts};
 use super::mount::Shared;
 use crate::Handle;
 use crate::transfer::{Stability, Verifier, WriteResult};
@@ -75,7 +76,8 @@ pub(super) struct FileState {
     pub(super) path: String,
     pub(super) write: bool,
     open: Mutex<Opened>,
-    uncommitted: Mutex<Uncommitted>,
+    uncommitted: Mutex<Vec<Uncommitted>>,
+    pub(super) layouts: Layouts,
 }
 
 /// Of version 4.
@@ -88,18 +90,28 @@ struct Opened {
     generation: u64,
 }
 
-/// What was written and may be lost with the server's memory.
-#[derive(Clone, Copy, Default)]
+/// What was written to one server and may be lost with its memory.
+#[derive(Clone)]
 struct Uncommitted {
-    verifier: Option<Verifier>,
-    /// Writes since then.
+    at: Place,
+    verifier: Verifier,
+    /// Writes since the last commit.
     writes: u64,
     /// Some of them are gone.
     lost: bool,
 }
 
+/// Where a commit has to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// To the server that was mounted.
+    Server,
+    /// To a data server, where the file has this handle.
+    Data(DataServer, Handle),
+}
+
 /// A lock is never left in pieces: what it guards is copied in and out.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -113,11 +125,13 @@ impl FileState {
             write,
             open: Mutex::default(),
             uncommitted: Mutex::default(),
+            layouts: Layouts::default(),
         }
     }
 
     pub(super) fn reopened(&self, state: StateId, calls: u32, generation: u64) {
         *lock(&self.open) = Opened { state, calls, generation };
+        self.layouts.changed();
     }
 
     pub(super) fn state(&self) -> (StateId, u32) {
@@ -129,28 +143,39 @@ impl FileState {
         lock(&self.open).generation
     }
 
-    /// Notes a write that the server has done.
-    pub(super) fn wrote(&self, result: &WriteResult) {
-        if result.stability == Stability::Unstable {
-            let mut now = lock(&self.uncommitted);
-            now.lost |= now.writes > 0 && now.verifier != Some(result.verifier);
-            now.verifier = Some(result.verifier);
-            now.writes += 1;
+    /// Notes a write that the server at `at` has done.
+    pub(super) fn wrote(&self, at: &Place, result: &WriteResult) {
+        if result.stability != Stability::Unstable {
+            return;
+        }
+        let mut all = lock(&self.uncommitted);
+        match all.iter_mut().find(|one| one.at == *at) {
+            Some(one) => {
+                one.lost |= one.writes > 0 && one.verifier != result.verifier;
+                one.verifier = result.verifier;
+                one.writes += 1;
+            }
+            None => {
+                let at = at.clone();
+                all.push(Uncommitted { at, verifier: result.verifier, writes: 1, lost: false });
+            }
         }
     }
 
-    /// How many writes a commit that is sent now will cover.
-    pub(super) fn uncommitted(&self) -> u64 {
-        lock(&self.uncommitted).writes
+    /// Where commits have to go that are sent now, and how many writes they will cover.
+    pub(super) fn uncommitted(&self) -> Vec<(Place, u64)> {
+        let all = lock(&self.uncommitted);
+        all.iter().filter(|one| one.writes > 0 || one.lost).map(|one| (one.at.clone(), one.writes)).collect()
     }
 
-    /// A commit that covers `writes` has come back: whether all of them were still there.
-    pub(super) fn committed(&self, verifier: Verifier, writes: u64) -> bool {
-        let mut now = lock(&self.uncommitted);
-        let kept = !now.lost && (now.writes == 0 || now.verifier == Some(verifier));
+    /// A commit that covers `writes` has come back from `at`: whether all of them were still there. None where the server is gone for good.
+    pub(super) fn committed(&self, at: &Place, verifier: Option<Verifier>, writes: u64) -> bool {
+        let mut all = lock(&self.uncommitted);
+        let Some(one) = all.iter_mut().find(|one| one.at == *at) else { return true };
+        let kept = !one.lost && (one.writes == 0 || verifier == Some(one.verifier));
         // What was lost stays so: who is told once does not look a second time.
-        now.lost = !kept;
-        now.writes = now.writes.saturating_sub(writes);
+        one.lost = !kept;
+        one.writes = one.writes.saturating_sub(writes);
         kept
     }
 }
@@ -163,22 +188,36 @@ mod tests {
     fn a_commit_knows_whether_the_server_lost_writes_before_it() {
         let handle = Handle::new(b"f").expect("short");
         let write = |file: &FileState, verifier: u8, stability: Stability| {
-            file.wrote(&WriteResult { bytes: 1, stability, verifier: Verifier([verifier; 8]) });
+            let result = WriteResult { bytes: 1, stability, verifier: Verifier([verifier; 8]) };
+            file.wrote(&Place::Server, &result);
+        };
+        let writes = |file: &FileState| file.uncommitted().first().map_or(0, |(_, writes)| *writes);
+        let commit = |file: &FileState, verifier: u8, writes: u64| {
+            file.committed(&Place::Server, Some(Verifier([verifier; 8])), writes)
         };
         let file = FileState::new(handle, handle, "f", "f", true);
         write(&file, 1, Stability::Unstable);
-        let covered = file.uncommitted();
+        let covered = writes(&file);
         write(&file, 1, Stability::Unstable);
-        assert!(file.committed(Verifier([1; 8]), covered));
-        assert_eq!(file.uncommitted(), 1, "the one that came after the commit was sent");
-        assert!(!file.committed(Verifier([2; 8]), 1), "the server was restarted in between");
-        assert!(!file.committed(Verifier([2; 8]), 0), "and says so for good");
+        assert!(commit(&file, 1, covered));
+        assert_eq!(writes(&file), 1, "the one that came after the commit was sent");
+        assert!(!commit(&file, 2, 1), "the server was restarted in between");
+        assert!(!commit(&file, 2, 0), "and says so for good");
 
         let file = FileState::new(handle, handle, "f", "f", true);
         write(&file, 1, Stability::File);
-        assert!(file.committed(Verifier([2; 8]), file.uncommitted()), "a stable write is not lost");
+        assert!(commit(&file, 2, writes(&file)), "a stable write is not lost");
         write(&file, 3, Stability::Unstable);
         write(&file, 4, Stability::Unstable);
-        assert!(!file.committed(Verifier([4; 8]), 2), "the first was lost");
+        assert!(!commit(&file, 4, 2), "the first was lost");
+
+        let server = DataServer { addresses: vec![([127, 0, 0, 1], 2049).into()], v3: true };
+        let place = Place::Data(server, handle);
+        let file = FileState::new(handle, handle, "f", "f", true);
+        let result = WriteResult { bytes: 1, stability: Stability::Unstable, verifier: Verifier([7; 8]) };
+        file.wrote(&place, &result);
+        write(&file, 8, Stability::Unstable);
+        assert_eq!(file.uncommitted(), [(place.clone(), 1), (Place::Server, 1)], "each server its own");
+        assert!(commit(&file, 8, 1) && !file.committed(&place, None, 1));
     }
 }

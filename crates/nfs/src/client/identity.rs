@@ -6,7 +6,7 @@ use super::target::Version;
 use crate::rpc::call::Credential;
 use crate::v4::callback::BackChannel;
 use crate::v4::compound::{Compound, Op, Results};
-use crate::v4::identity::{Channel, Created, Owner};
+use crate::v4::identity::{Channel, Created, Owner, Role};
 use crate::v4::recovery::{Lease, Remedy};
 use crate::v4::session::{SessionId, Slots};
 use crate::v4::{COMPOUND, Minor};
@@ -22,6 +22,9 @@ const OPERATIONS: u32 = 16;
 /// Who we are to the server, and what it made of us.
 pub(super) struct Identity {
     pub(super) minor: Minor,
+    role: Role,
+    /// `SEQ4_STATUS_…` of replies that nobody has looked at.
+    pub(super) flags: u32,
     owner: Owner,
     pub(super) client_id: Option<u64>,
     /// Of the next CREATE_SESSION of the client id.
@@ -49,9 +52,12 @@ struct Session {
 
 impl Identity {
     pub(super) fn new(version: Version, owner: Owner) -> Self {
-        let minor = if version == Version::V41 { Minor::V1 } else { Minor::V0 };
+        let minor = if version.has_sessions() { Minor::V1 } else { Minor::V0 };
+        let role = if version == Version::Pnfs { Role::Metadata } else { Role::Plain };
         Self {
             minor,
+            role,
+            flags: 0,
             owner,
             client_id: None,
             create_sequence: 0,
@@ -144,8 +150,12 @@ impl Control {
                 Ok(_) => session.slots.answered(0),
                 Err(_) => session.slots.not_begun(0),
             }
-            sequenced?;
+            self.identity.flags |= sequenced?.flags;
             self.identity.lease.renew(sent);
+            // The keeper may not see what came while we waited.
+            if self.caller.as_ref().is_some_and(|caller| caller.back.is_asked()) {
+                self.bell.iter().for_each(|bell| bell.ring());
+            }
         }
         Ok(read(&mut results)?)
     }
@@ -200,8 +210,8 @@ impl Control {
     }
 
     fn exchange_id(&mut self, deadline: Nanos) -> Result<(), Trouble> {
-        let owner = self.identity.owner.clone();
-        let given = self.bare(deadline, |c| c.exchange_id(&owner), |results| results.exchanged())?;
+        let (owner, role) = (self.identity.owner.clone(), self.identity.role);
+        let given = self.bare(deadline, |c| c.exchange_id(&owner, role), |results| results.exchanged())?;
         self.identity.client_id = Some(given.client_id);
         self.identity.create_sequence = given.sequence;
         Ok(())
@@ -212,6 +222,8 @@ impl Control {
         let made = self.make_session(&mut caller, 1, true, deadline);
         if let Ok(created) = &made {
             caller.back = BackChannel::new(created.session);
+            let held = self.files.iter().filter(|file| file.layouts.held().is_some());
+            held.for_each(|file| caller.back.hold(file.handle));
         }
         self.caller = Some(caller);
         let created = made?;
@@ -296,6 +308,23 @@ pub(super) fn bind_session(
 ) -> Result<(), Trouble> {
     let build = |c: &mut Compound<'_>| c.bind_connection(id, false);
     bare(caller, &way.credential, Minor::V1, deadline, build, |results| results.bound()).map(drop)
+}
+
+/// Introduces a worker to a data server, as a client of its own: nothing there is shared with others. Result: the session.
+pub(super) fn data_session(
+    caller: &mut Caller,
+    way: &Way,
+    owner: &Owner,
+    slots: u32,
+    deadline: Nanos,
+) -> Result<Created, Trouble> {
+    let credential = &way.credential;
+    let build = |c: &mut Compound<'_>| c.exchange_id(owner, Role::Data);
+    let given = bare(caller, credential, Minor::V1, deadline, build, |results| results.exchanged())?;
+    let longest = way.payload_bytes_max + HEAD_BYTES;
+    let fore = Channel { request_bytes: longest, response_bytes: longest, operations: OPERATIONS, slots };
+    let build = |c: &mut Compound<'_>| c.create_session(given.client_id, given.sequence, fore, false);
+    bare(caller, credential, Minor::V1, deadline, build, |results| results.created())
 }
 
 /// Ends a worker's session, over its own connection: servers take it from no other.

@@ -1,4 +1,4 @@
-//! The thread of a mount of version 4, `nfsk`: answers what the server asks over the control connection, and renews the lease. It
+//! The thread of a mount of version 4, `nfsk`: answers what the server asks over the control connection, renews the lease, and follows the data. It
 //! sleeps until one of them is due.
 
 use super::connection::wait_for;
@@ -6,7 +6,7 @@ use super::error::NfsError;
 use super::mount::Shared;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use std::net::TcpStream;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
@@ -31,6 +31,25 @@ pub(super) struct Bell {
 }
 
 impl Bell {
+    pub(super) fn new() -> Result<Self, NfsError> {
+        let refused = |errno: rustix::io::Errno| NfsError::Machine {
+            what: "an event descriptor",
+            error: std::io::Error::from(errno).to_string(),
+        };
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(refused)?;
+        Ok(Self { wake, ends: AtomicBool::new(false) })
+    }
+
+    /// Is readable when it has rung.
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+
+    /// It has been heard.
+    pub(super) fn still(&self) {
+        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+    }
+
     pub(super) fn ring(&self) {
         // It is full only when it has rung already.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
@@ -50,9 +69,7 @@ impl Task {
 impl Keeper {
     pub(super) fn start() -> Result<Self, NfsError> {
         let refused = |what, error: std::io::Error| NfsError::Machine { what, error: error.to_string() };
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|errno| refused("an event descriptor", errno.into()))?;
-        let bell = Arc::new(Bell { wake, ends: AtomicBool::new(false) });
+        let bell = Arc::new(Bell::new()?);
         let (task, tasks) = channel();
         let its = bell.clone();
         let thread = std::thread::Builder::new()
@@ -92,7 +109,7 @@ fn run(tasks: &Receiver<Weak<Shared>>, bell: &Bell) {
         if wait_for(&mut fds, due).is_err() || bell.ends.load(Ordering::Acquire) {
             return;
         }
-        let _ = rustix::io::read(&bell.wake, &mut [0; 8]);
+        bell.still();
         let Some(shared) = shared.upgrade() else { return };
         (stream, due) = tend(&shared);
     }
@@ -115,6 +132,9 @@ fn tend(shared: &Shared) -> (Option<Arc<TcpStream>>, Nanos) {
         } else {
             clock::now() + RENEW_AGAIN
         };
+    }
+    if let Some(next) = shared.follow(&mut control) {
+        due = due.min(next);
     }
     (control.caller.as_ref().map(|caller| caller.connection.stream()), due)
 }

@@ -11,8 +11,10 @@ mod control_v4;
 mod directory;
 mod error;
 mod file;
+mod follow;
 mod identity;
 mod keeper;
+mod layouts;
 mod mount;
 mod queue;
 
@@ -20,6 +22,8 @@ mod target;
 
 pub use error::NfsError;
 pub use file::File;
+pub use follow::{Followed, PnfsCounters};
+pub use layouts::Cause;
 pub use mount::{Mount, MountFacts, MountOptions, Open};
-pub use queue::{NetworkCounters, Queue, QueueOptions};
+pub use queue::{ChannelCounters, NetworkCounters, Queue, QueueOptions};
 pub use target::{PORT, Path, Target, Version};

@@ -4,6 +4,7 @@ use super::caller::Trouble;
 use super::control::{Control, Root, Way};
 use super::error::NfsError;
 use super::file::{File, FileState, How, OpenFile};
+use super::follow::{Followed, Pnfs, PnfsCounters};
 use super::identity::Identity;
 use super::keeper::Keeper;
 use super::queue::{Queue, QueueOptions};
@@ -16,6 +17,7 @@ use units::{Nanos, Rng, Seed, clock};
 
 /// Longest transfer that is asked for, bytes.
 const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
+const LAYOUT_REFRESH: Nanos = Nanos::millis(30_000);
 /// Longest that closing waits for a server.
 pub(super) const CLOSE_MAX: Nanos = Nanos::millis(2_000);
 
@@ -26,6 +28,8 @@ pub struct MountOptions {
     pub credential: Credential,
     /// Longest that a call is repeated while the server is away or asks to wait; then it is an error.
     pub limit: Nanos,
+    /// How often layouts are looked at again though nothing was said: a server may move data silently. 0: never.
+    pub layout_refresh: Nanos,
 }
 
 impl Default for MountOptions {
@@ -37,7 +41,11 @@ impl Default for MountOptions {
             .map(|group| group.as_raw())
             .collect();
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        Self { credential: Credential::sys(&machine(), uid, gid, &groups), limit: Nanos::millis(600_000) }
+        Self {
+            credential: Credential::sys(&machine(), uid, gid, &groups),
+            limit: Nanos::millis(600_000),
+            layout_refresh: LAYOUT_REFRESH,
+        }
     }
 }
 
@@ -67,6 +75,9 @@ pub(super) struct Shared {
     pub(super) root: Root,
     control: Mutex<Control>,
     keeper: Option<Keeper>,
+    pub(super) pnfs: Option<Pnfs>,
+    /// Who we are to data servers, before the name of a worker.
+    pub(super) owner: Owner,
     /// For the verifiers of new files.
     chance: Mutex<Rng>,
 }
@@ -88,13 +99,21 @@ impl Mount {
         let verifier = rng.next_u64().to_be_bytes();
         let name = format!("redoubt {} {} {:016x}", machine(), std::process::id(), rng.next_u64());
         let owner = Owner { name: name.into_bytes(), verifier };
-        let mut control = Control::new(way.clone(), Identity::new(version, owner));
+        let mut control = Control::new(way.clone(), Identity::new(version, owner.clone()));
         let root = control.attach()?;
         let keeper = if version == Version::V3 { None } else { Some(Keeper::start()?) };
+        let pnfs = root.layouts.map(|kind| Pnfs::new(kind, options.layout_refresh));
         let task = keeper.as_ref().map(Keeper::task);
         control.bell = keeper.as_ref().map(Keeper::bell);
-        let shared =
-            Arc::new(Shared { way, root, control: Mutex::new(control), keeper, chance: Mutex::new(rng) });
+        let shared = Arc::new(Shared {
+            way,
+            root,
+            control: Mutex::new(control),
+            keeper,
+            pnfs,
+            owner,
+            chance: Mutex::new(rng),
+        });
         if let Some(task) = task {
             task.keep(&shared);
         }
@@ -111,6 +130,16 @@ impl Mount {
             reconnects: control.reconnects,
             callbacks: control.caller.as_ref().map_or(0, |caller| caller.back.answered()),
         }
+    }
+
+    /// What was done to follow the data: zeroes without pNFS.
+    pub fn pnfs(&self) -> PnfsCounters {
+        self.shared.pnfs.as_ref().map(Pnfs::counters).unwrap_or_default()
+    }
+
+    /// The times that data was found elsewhere, oldest first; the last few thousand.
+    pub fn followed(&self) -> Vec<Followed> {
+        self.shared.pnfs.as_ref().map(Pnfs::followed).unwrap_or_default()
     }
 
     /// Opens the file at `path` below the export.
@@ -151,6 +180,7 @@ impl Mount {
     /// # Errors
     /// [`NfsError`].
     pub fn set_size(&self, file: &File, bytes: u64) -> Result<(), NfsError> {
+        file.state().layouts.resized();
         self.on(file.path(), "SETATTR", |control, deadline| match control.way.target.version {
             Version::V3 => control.set_size_v3(&file.state().handle, bytes, deadline),
             _ => control.set_size_v4(file.state(), bytes, deadline),
@@ -214,10 +244,21 @@ impl Shared {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// There is something to do for the keeper.
+    pub(super) fn wake_keeper(&self) {
+        self.keeper.iter().for_each(|keeper| keeper.bell().ring());
+    }
+
+    /// A number that nobody of this mount had.
+    pub(super) fn draw(&self) -> u64 {
+        self.chance.lock().unwrap_or_else(PoisonError::into_inner).next_u64()
+    }
+
     /// Closes a file, as far as the server still listens.
     pub(super) fn close(&self, file: &Arc<FileState>) {
         let mut control = self.control();
         control.files.retain(|other| !Arc::ptr_eq(other, file));
+        control.end_layout(file, clock::now() + CLOSE_MAX);
         if self.way.target.version != Version::V3 && control.caller.is_some() {
             let _ = control.perform("CLOSE", CLOSE_MAX, |control, deadline| control.close_v4(file, deadline));
         }

@@ -13,6 +13,15 @@ pub enum Version {
     V40,
     /// NFSv4.1.
     V41,
+    /// NFSv4.1 with layouts: parts of files are read and written where they are.
+    Pnfs,
+}
+
+impl Version {
+    /// Whether calls are made in sessions.
+    pub(crate) const fn has_sessions(self) -> bool {
+        matches!(self, Self::V41 | Self::Pnfs)
+    }
 }
 
 impl fmt::Display for Version {
@@ -21,6 +30,7 @@ impl fmt::Display for Version {
             Self::V3 => "v3",
             Self::V40 => "v4.0",
             Self::V41 => "v4.1",
+            Self::Pnfs => "v4.1 with pNFS",
         })
     }
 }
@@ -28,19 +38,22 @@ impl fmt::Display for Version {
 impl FromStr for Version {
     type Err = String;
 
-    /// Reads `v3`, `v4.0`, `v4.1`, and as Oracle writes them: `nfsv3`, `nfsv4`, `nfsv4.1`, in any case.
+    /// Reads `v3`, `v4.0`, `v4.1`, `pnfs`, and as Oracle writes them: `nfsv3`, `nfsv4`, `nfsv4.1`, in any case.
     ///
     /// # Errors
     /// What was seen, and what can be written.
     fn from_str(text: &str) -> Result<Self, String> {
         let lower = text.to_ascii_lowercase();
+        if lower == "pnfs" {
+            return Ok(Self::Pnfs);
+        }
         match lower.trim_start_matches("nfs").trim_start_matches('v') {
             "3" => Ok(Self::V3),
             "4" | "4.0" => Ok(Self::V40),
             "4.1" => Ok(Self::V41),
-            _ => {
-                Err(format!("{text:?} is no version of NFS that this client speaks; write v3, v4.0 or v4.1"))
-            }
+            _ => Err(format!(
+                "{text:?} is no version of NFS that this client speaks; write v3, v4.0, v4.1 or pnfs"
+            )),
         }
     }
 }

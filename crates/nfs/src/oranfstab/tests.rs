@@ -91,7 +91,6 @@ fn what_cannot_be_right_is_said_with_its_line() {
         ("server: a\npath:", 2, "has no value"),
         ("server: a\npath 1.2.3.4", 2, "a colon is missing"),
         ("server: a\nnfs_version: nfsv5", 2, "v4.1"),
-        ("server: a\nnfs_version: pnfs", 2, "v4.1"),
         ("server: a\nsecurity_default: krb5p", 2, "only sys is"),
         ("server: a\nport: 70000", 2, "port is a number"),
         ("server: a\nexport: /v", 2, "1 exports and 0 mounts"),

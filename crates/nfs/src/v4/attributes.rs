@@ -20,6 +20,9 @@ const MODE: u32 = 33;
 const SPACE_AVAILABLE: u32 = 42;
 const SPACE_TOTAL: u32 = 44;
 const SPACE_USED: u32 = 45;
+const LAYOUT_TYPES: u32 = 62;
+/// Kinds of layouts in a list.
+const LAYOUT_TYPES_MAX: usize = 64;
 
 /// Words in a set; what this client asks for needs two.
 const WORDS_MAX: usize = 8;
@@ -34,6 +37,10 @@ impl Set {
     /// Of a server and file system: limits, lease, space.
     pub const SERVER: Self =
         Self::of(&[LEASE_TIME, FILE_MAX, READ_MAX, WRITE_MAX, SPACE_AVAILABLE, SPACE_TOTAL]);
+
+    /// The same, and which layouts it gives: [`Answer::layout_kinds`].
+    pub const LAYOUT_SERVER: Self =
+        Self::of(&[LEASE_TIME, FILE_MAX, READ_MAX, WRITE_MAX, SPACE_AVAILABLE, SPACE_TOTAL, LAYOUT_TYPES]);
 
     const fn of(numbers: &[u32]) -> Self {
         let (mut set, mut index) = (0, 0);
@@ -73,7 +80,7 @@ impl Set {
 }
 
 /// What came of the attributes that were asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// What kind of file.
     pub kind: Option<Kind>,
@@ -97,6 +104,8 @@ pub struct Answer {
     pub space_total: Option<u64>,
     /// Taken by the file, bytes.
     pub space_used: Option<u64>,
+    /// Kinds of layouts, by their numbers.
+    pub layout_kinds: Vec<u32>,
 }
 
 impl Answer {
@@ -120,6 +129,11 @@ impl Answer {
                 SPACE_AVAILABLE => answer.space_available = Some(values.u64()?),
                 SPACE_TOTAL => answer.space_total = Some(values.u64()?),
                 SPACE_USED => answer.space_used = Some(values.u64()?),
+                LAYOUT_TYPES => {
+                    for _ in 0..values.count("kinds of layouts", LAYOUT_TYPES_MAX)? {
+                        answer.layout_kinds.push(values.u32()?);
+                    }
+                }
                 seen => return Err(Malformed::Unknown { what: "the attribute", seen }),
             }
         }

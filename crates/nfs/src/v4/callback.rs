@@ -1,13 +1,15 @@
 //! Calls of the server over our connection: it may ask at any time, and waits for the answer. Source: RFC 8881, 16.3 and 20.
 //!
-//! This client takes no delegations and no layouts, so there is nothing to recall; it says so in the words of the protocol.
+//! This client takes no delegations, so there is none to recall; it says so in the words of the protocol. What is asked of layouts and devices is
+//! answered with yes, and kept for whoever follows ([`BackChannel::take_asked`]).
 
-use super::OPAQUE_BYTES_MAX;
 use super::identity::CALLBACK_PROGRAM;
+use super::layout::DeviceId;
 use super::session::SessionId;
-use crate::Status;
+use super::{HANDLE_BYTES_MAX, OPAQUE_BYTES_MAX};
 use crate::rpc::{Procedure, record, reply};
 use crate::xdr::{Malformed, Reader, Writer};
+use crate::{Handle, Status};
 
 const CB_SEQUENCE: u32 = 11;
 const CB_GETATTR: u32 = 3;
@@ -20,6 +22,20 @@ const CB_NOTIFY_DEVICEID: u32 = 14;
 const OPERATIONS_MAX: usize = 8;
 /// Calls that the server may name as related to one of its own.
 const REFERRING_MAX: usize = 1024;
+/// Most devices in a notification, and bytes of what is said of each.
+const DEVICES_MAX: usize = 256;
+const NOTIFICATION_BYTES_MAX: usize = 4096;
+/// What was asked and not followed yet; beyond, the server has to wait.
+const ASKED_MAX: usize = 4096;
+
+/// What the server asked that does not end with its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// The layout of a file back; none: all layouts.
+    Recall(Option<Handle>),
+    /// A device has changed, or is gone.
+    Device(DeviceId),
+}
 
 /// The back channel of a session: one slot, and the reply that it gave last.
 #[derive(Clone, Debug, Default)]
@@ -28,12 +44,42 @@ pub struct BackChannel {
     sequence: u32,
     last_results: Vec<u8>,
     answered: u64,
+    /// Files whose layouts we have, or have asked for.
+    held: Vec<Handle>,
+    asked: Vec<Asked>,
 }
 
 impl BackChannel {
     /// That of `session`.
     pub fn new(session: SessionId) -> Self {
         Self { session, ..Self::default() }
+    }
+
+    /// A layout of `file` is asked for: it can be recalled from now on.
+    pub fn hold(&mut self, file: Handle) {
+        if !self.holds(&file) {
+            self.held.push(file);
+        }
+    }
+
+    /// There is no layout of `file`, or no longer.
+    pub fn release(&mut self, file: &Handle) {
+        self.held.retain(|held| held != file);
+    }
+
+    /// Whether there is a layout of `file`.
+    pub fn holds(&self, file: &Handle) -> bool {
+        self.held.contains(file)
+    }
+
+    /// Whether something was asked that nobody has taken.
+    pub fn is_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// What was asked since the last time.
+    pub fn take_asked(&mut self) -> Vec<Asked> {
+        std::mem::take(&mut self.asked)
     }
 
     /// Callbacks that were answered, repetitions included.
@@ -132,7 +178,7 @@ impl BackChannel {
     }
 
     /// What else it may ask. Only what may be followed by more is read.
-    fn operation(&self, op: u32, r: &mut Reader<'_>) -> Result<Status, Malformed> {
+    fn operation(&mut self, op: u32, r: &mut Reader<'_>) -> Result<Status, Malformed> {
         Ok(match op {
             CB_RECALL_ANY => {
                 r.u32()?;
@@ -145,10 +191,57 @@ impl BackChannel {
                 Status(0)
             }
             CB_GETATTR | CB_RECALL => Status::BADHANDLE,
-            CB_LAYOUTRECALL => Status::NOMATCHING_LAYOUT,
+            CB_LAYOUTRECALL => self.layout_recall(r)?,
+            CB_NOTIFY_DEVICEID => self.notify_device(r)?,
             3..=CB_NOTIFY_DEVICEID => Status::NOTSUPP,
             _ => Status::OP_ILLEGAL,
         })
+    }
+}
+
+impl BackChannel {
+    /// RFC 8881, 20.3.
+    fn layout_recall(&mut self, r: &mut Reader<'_>) -> Result<Status, Malformed> {
+        r.skip(2 * 4)?;
+        r.bool()?;
+        let which = match r.u32()? {
+            1 => {
+                let file = Handle::decode(r, HANDLE_BYTES_MAX)?;
+                r.skip(2 * 8 + 16)?;
+                Some(file)
+            }
+            2 => {
+                r.skip(2 * 8)?;
+                None
+            }
+            3 => None,
+            seen => return Err(Malformed::Unknown { what: "what is recalled", seen }),
+        };
+        let is_held = which.map_or(!self.held.is_empty(), |file| self.holds(&file));
+        Ok(if is_held { self.ask(Asked::Recall(which)) } else { Status::NOMATCHING_LAYOUT })
+    }
+
+    /// RFC 8881, 20.12.
+    fn notify_device(&mut self, r: &mut Reader<'_>) -> Result<Status, Malformed> {
+        for _ in 0..r.count("devices of a notification", DEVICES_MAX)? {
+            let words = r.count("a set of notifications", OPERATIONS_MAX)?;
+            r.skip(4 * words)?;
+            let mut value = Reader::new(r.opaque("a notification", NOTIFICATION_BYTES_MAX)?);
+            // Changed or deleted: both begin with the kind of layout and the device.
+            value.u32()?;
+            if self.ask(Asked::Device(DeviceId(value.fixed()?))) != Status(0) {
+                return Ok(Status::DELAY);
+            }
+        }
+        Ok(Status(0))
+    }
+
+    fn ask(&mut self, asked: Asked) -> Status {
+        if self.asked.len() >= ASKED_MAX {
+            return Status::DELAY;
+        }
+        self.asked.push(asked);
+        Status(0)
     }
 }
 
@@ -189,8 +282,16 @@ mod tests {
         assert_eq!(ask(&mut back, 1, &compound(1, &[CB_RECALL_ANY, 1, 1, 2])), first);
         let misordered = ask(&mut back, 1, &compound(5, &[CB_RECALL_ANY, 1, 1, 2]));
         assert_eq!(misordered.0, Some(Status::SEQ_MISORDERED.0));
-        assert_eq!(ask(&mut back, 1, &compound(2, &[CB_LAYOUTRECALL])).0, Some(Status::NOMATCHING_LAYOUT.0));
-        assert_eq!(back.answered(), 5);
+        let recall = [CB_LAYOUTRECALL, 1, 3, 1, 1, 4, u32::from_be_bytes(*b"file"), 0, 0, 0, 9, 1, 2, 3, 4];
+        assert_eq!(ask(&mut back, 1, &compound(2, &recall)).0, Some(Status::NOMATCHING_LAYOUT.0));
+        let file = Handle::new(b"file").expect("short");
+        back.hold(file);
+        assert_eq!(ask(&mut back, 1, &compound(3, &recall)).0, Some(0));
+        let changed = [CB_NOTIFY_DEVICEID, 1, 1, 2, 24, 1, 7, 7, 7, 7, 1];
+        assert_eq!(ask(&mut back, 1, &compound(4, &changed)).0, Some(0));
+        let device = DeviceId([0, 0, 0, 7, 0, 0, 0, 7, 0, 0, 0, 7, 0, 0, 0, 7]);
+        assert_eq!(back.take_asked(), [Asked::Recall(Some(file)), Asked::Device(device)]);
+        assert_eq!((back.is_asked(), back.answered()), (false, 7));
     }
 
     #[test]

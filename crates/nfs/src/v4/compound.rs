@@ -50,6 +50,10 @@ operations! {
     ExchangeId = 42, "EXCHANGE_ID";
     CreateSession = 43, "CREATE_SESSION";
     DestroySession = 44, "DESTROY_SESSION";
+    GetDeviceInfo = 47, "GETDEVICEINFO";
+    LayoutCommit = 49, "LAYOUTCOMMIT";
+    LayoutGet = 50, "LAYOUTGET";
+    LayoutReturn = 51, "LAYOUTRETURN";
     Sequence = 53, "SEQUENCE";
     DestroyClientId = 57, "DESTROY_CLIENTID";
     ReclaimComplete = 58, "RECLAIM_COMPLETE";

@@ -11,8 +11,16 @@ use crate::xdr::{Malformed, Reader, Writer};
 pub const CALLBACK_PROGRAM: u32 = 0x4000_0000;
 /// What 4.0 is told: nothing listens there, so no delegation is given. RFC 7530, 10.2.
 const NO_CALLBACK_ADDRESS: &str = "127.0.0.1.0.0";
-/// The client does no pNFS. RFC 8881, 18.35.1.
-const USE_NON_PNFS: u32 = 0x1_0000;
+/// What a client wants of a server: `EXCHGID4_FLAG_USE_…`. RFC 8881, 18.35.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// No pNFS.
+    Plain = 0x1_0000,
+    /// Layouts.
+    Metadata = 0x2_0000,
+    /// Parts of files, by layouts of another server.
+    Data = 0x4_0000,
+}
 /// Callbacks come over the connection that the session was made on. RFC 8881, 18.36.1.
 const BACK_CHANNEL: u32 = 2;
 /// Callbacks may be this long, bytes, with so many operations, one at a time.
@@ -117,11 +125,11 @@ impl Compound<'_> {
     }
 
     /// Tells a 4.1 server who we are: [`Results::exchanged`].
-    pub fn exchange_id(&mut self, owner: &Owner) {
+    pub fn exchange_id(&mut self, owner: &Owner, role: Role) {
         let w = self.op(Op::ExchangeId);
         w.fixed(&owner.verifier);
         w.opaque(&owner.name);
-        w.u32(USE_NON_PNFS);
+        w.u32(role as u32);
         w.u32(0); // State is not protected.
         w.u32(0); // What we are built of is nobody's business.
     }

@@ -1,7 +1,7 @@
 //! NFS version 4.0 and 4.1: compounds of operations, and what client and server have to remember of each other.
 //!
 //! Pure, as [`crate::v3`]: [`compound`] (how operations are strung together and their results taken apart), [`attributes`], [`directory`], [`open`] (files'
-//! states), [`identity`] (client ids, sessions, leases on the wire), [`transfer`]; and machines that are told what happened and say what to
+//! states), [`identity`] (client ids, sessions, leases on the wire), [`transfer`], [`layout`] (pNFS); and machines that are told what happened and say what to
 //! do: [`session`] (slots and their sequence ids), [`recovery`] (what a status asks for), [`callback`] (what the server wants of
 //! us). Sources: RFC 7530 and 7531 for 4.0, RFC 8881 and 5662 for 4.1.
 
@@ -10,6 +10,7 @@ pub mod callback;
 pub mod compound;
 pub mod directory;
 pub mod identity;
+pub mod layout;
 pub mod open;
 pub mod recovery;
 pub mod session;

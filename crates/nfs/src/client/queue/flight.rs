@@ -1,57 +1,72 @@
 //! Sending calls, taking their replies, and what follows from those that are not results.
 
+use super::data::{Channel, Road, land};
+use super::judge::{Verdict, judge, refusal};
 use super::link::{Before, Link};
 use super::{Phase, Queue, Slot, ended};
-use crate::client::connection::broken;
+use crate::client::connection::{broken, wait_for};
 use crate::client::control::pause;
 use crate::client::error::NfsError;
-use crate::client::file::FileState;
-use crate::client::target::Version;
+use crate::client::mount::Shared;
 use crate::rpc::reply::{self, Message};
-use crate::transfer::{SlotCall, Stability, padding};
-use crate::v4::compound::Results;
-use crate::v4::recovery::{Remedy, remedy};
-use crate::xdr::Reader;
-use crate::{Fault, v3};
+use crate::transfer::{SlotCall, padding};
+use crate::v4::recovery::Remedy;
 use io::{Action, Completion, Outcome};
+use rustix::event::{PollFd, PollFlags};
 use units::{Nanos, clock};
 
 /// How long a call rests that the server asked to try later. Shorter than most grace periods by far, longer than a round trip.
 const REST: Nanos = Nanos::millis(50);
 const EIO: i32 = 5;
-
-/// What a reply means for its slot.
-enum Verdict {
-    /// The request ended.
-    End(Outcome),
-    /// Its next part can be asked for.
-    More,
-    /// Something else has to be done first.
-    Needs(Remedy),
-}
+/// How long a data server is left alone that went silent.
+const SILENT: Nanos = Nanos::millis(5_000);
 
 impl Queue {
     pub(super) fn read_max(&self) -> u32 {
-        let session = self.link.as_ref().and_then(|link| link.session.as_ref());
-        session.map_or(self.shared.root.read_max, |session| session.read_max)
+        limits(self.link.as_ref(), &self.shared).0
     }
 
     pub(super) fn write_max(&self) -> u32 {
-        let session = self.link.as_ref().and_then(|link| link.session.as_ref());
-        session.map_or(self.shared.root.write_max, |session| session.write_max)
+        limits(self.link.as_ref(), &self.shared).1
     }
 
     /// Encodes the call of a held slot, as a new one; it stays held where the session has no slot free, or there is no link.
     pub(super) fn launch(&mut self, index: u32, now: Nanos) {
-        let Some(link) = &mut self.link else { return };
-        let call = match &mut link.session {
-            None => SlotCall { slot: 0, sequence: 0 },
-            Some(session) => match session.free.pop() {
-                Some(free) => session.slots.call(free),
-                None => return,
-            },
+        if self.link.is_none() {
+            return;
+        }
+        let (at, stripe, left) = match self.road(index, now) {
+            Road::Wait(until) => {
+                let slot = &mut self.slots[index as usize];
+                slot.phase = Phase::Held(until);
+                slot.waits.get_or_insert(now);
+                return;
+            }
+            Road::Server => (None, 0, u64::MAX),
+            Road::Data { channel, stripe, left, .. } => (Some(channel), stripe, left),
+            Road::Commit { channel } => (Some(channel), 0, 0),
         };
-        self.slots[index as usize].place = call.slot;
+        let link = match at {
+            None => &mut self.link,
+            Some(channel) => &mut self.data[channel].link,
+        };
+        let call = match link.as_mut().map(|link| &mut link.session) {
+            Some(Some(session)) => session.free.pop().map(|free| session.slots.call(free)),
+            Some(None) => Some(SlotCall { slot: 0, sequence: 0 }),
+            None => None,
+        };
+        let slot = &mut self.slots[index as usize];
+        let Some(call) = call else { return land(slot, &self.files, &self.shared) };
+        (slot.at, slot.stripe, slot.left, slot.place) = (at, stripe, left, call.slot);
+        if let Some(since) = slot.waits.take() {
+            self.network.stall_max = self.network.stall_max.max(now - since);
+        }
+        if slot.request.action != Action::Sync {
+            slot.target = match at {
+                None => self.home.clone(),
+                Some(_) => self.files[slot.request.file as usize].roads.target(stripe),
+            };
+        }
         let xid = self.xids.draw(index);
         self.send(index, xid, call, now);
     }
@@ -70,24 +85,31 @@ impl Queue {
     }
 
     fn send(&mut self, index: u32, xid: u32, call: SlotCall, now: Nanos) {
-        let (read_max, write_max) = (self.read_max(), self.write_max());
-        let Some(link) = &mut self.link else { return };
         let slot = &mut self.slots[index as usize];
         let file = &self.files[slot.request.file as usize];
-        let left = slot.request.bytes - slot.done;
+        let (link, counters, templates) = match slot.at {
+            None => (&mut self.link, &mut self.server, &file.templates),
+            Some(channel) => {
+                let Channel { link, counters, .. } = &mut self.data[channel];
+                (link, counters, file.roads.templates(slot.stripe).unwrap_or(&file.templates))
+            }
+        };
+        let Some(link) = link else { return };
+        let (read_max, write_max) = limits(Some(link), &self.shared);
+        let left = (u64::from(slot.request.bytes - slot.done)).min(slot.left) as u32;
         let (template, bytes) = match slot.request.action {
-            Action::Read | Action::ReadVectored { .. } => (&file.templates.read, left.min(read_max)),
-            Action::Write => (&file.templates.write, left.min(write_max)),
-            Action::WriteDsync => (&file.templates.write_durable, left.min(write_max)),
-            Action::Sync => (&file.templates.commit, 0),
+            Action::Read | Action::ReadVectored { .. } => (&templates.read, left.min(read_max)),
+            Action::Write => (&templates.write, left.min(write_max)),
+            Action::WriteDsync => (&templates.write_durable, left.min(write_max)),
+            Action::Sync if slot.at.is_some() => (&self.commit, 0),
+            Action::Sync => (&templates.commit, 0),
         };
         let writes = matches!(slot.request.action, Action::Write | Action::WriteDsync);
-        let offset = if slot.request.action == Action::Sync {
-            slot.covers = file.open.state.uncommitted();
-            0
-        } else {
-            slot.request.offset + u64::from(slot.done)
+        let offset = match slot.request.action {
+            Action::Sync => 0,
+            _ => slot.request.offset + u64::from(slot.done),
         };
+        counters.sent(slot.request.action);
         (slot.phase, slot.asked, slot.sent) = (Phase::Flying, bytes, now);
         link.connection.send(|w| template.append(w, xid, call, offset, bytes));
         if writes {
@@ -100,6 +122,10 @@ impl Queue {
     }
 
     pub(super) fn flush(&mut self) -> std::io::Result<()> {
+        // What breaks of these is noticed by whoever reaps.
+        for channel in 0..self.data.len() {
+            let _ = self.flush_data(channel);
+        }
         let slots = &self.slots;
         match &mut self.link {
             Some(link) => link.connection.flush(|slot| &slots[slot as usize].buffer),
@@ -109,6 +135,7 @@ impl Queue {
 
     /// Sends and takes what can be without waiting. A lost link is made anew, which may take long.
     pub(super) fn progress(&mut self, done: &mut Vec<Completion>) {
+        let before = done.len();
         let mut arrived = self.flush();
         if arrived.is_ok()
             && let Some(link) = &mut self.link
@@ -119,6 +146,12 @@ impl Queue {
         let taken = self.take_replies(done);
         if arrived.and(taken).is_err() {
             self.lose(Remedy::None, done);
+        }
+        for channel in 0..self.data.len() {
+            self.progress_data(channel, done);
+        }
+        if self.shared.pnfs.is_some() {
+            self.end_syncs(&mut done[before..]);
         }
         self.launch_held();
         // An error here is met again by the next round.
@@ -147,10 +180,24 @@ impl Queue {
         });
         let due = due.min().unwrap_or_else(|| clock::now() + silence);
         let Some(link) = &self.link else { return };
-        let waited = link.connection.wait(due);
+        let waited = if self.shared.pnfs.is_none() {
+            link.connection.wait(due)
+        } else {
+            let links = self.data.iter().filter_map(|channel| channel.link.as_ref());
+            let mut fds: Vec<PollFd<'_>> = links.chain([link]).map(|link| link.connection.poll()).collect();
+            fds.push(PollFd::from_borrowed_fd(self.bell.as_fd(), PollFlags::IN));
+            let waited = wait_for(&mut fds, due);
+            self.bell.still();
+            waited
+        };
         let now = clock::now();
-        let silent =
-            || self.slots.iter().any(|slot| slot.phase == Phase::Flying && slot.sent + silence <= now);
+        let is_silent = |slot: &Slot| slot.phase == Phase::Flying && slot.sent + silence <= now;
+        let silent_data: Vec<usize> =
+            self.slots.iter().filter(|slot| is_silent(slot)).filter_map(|slot| slot.at).collect();
+        for channel in silent_data {
+            self.lose_data(channel, SILENT);
+        }
+        let silent = || self.slots.iter().any(|slot| slot.at.is_none() && is_silent(slot));
         match waited {
             Err(_) => self.lose(Remedy::None, done),
             Ok(()) if now >= due && silent() => {
@@ -181,31 +228,37 @@ impl Queue {
             };
             let Some(index) = self.xids.slot(xid) else { continue };
             let slot = &mut self.slots[index as usize];
-            if slot.phase != Phase::Flying {
+            if slot.phase != Phase::Flying || slot.at.is_some() {
                 continue;
             }
             self.network.receives += 1;
+            self.server.receives += 1;
+            let before = slot.done;
             self.barren = None;
             let file = &self.files[slot.request.file as usize].open.state;
             let (verdict, begun) = match result {
                 Ok(reader) => judge(version, slot, file, reader),
-                Err(_) => (Verdict::End(Outcome::Errno(EIO)), true),
+                Err(_) => (Ok(Verdict::End(Outcome::Errno(EIO))), true),
             };
+            let verdict = verdict.unwrap_or_else(refusal);
             if let Some(session) = session {
-                if begun {
-                    session.slots.answered(slot.place);
-                } else {
-                    session.slots.not_begun(slot.place);
+                session.ended(slot.place, begun);
+                let flags = std::mem::take(&mut slot.flags);
+                if flags != 0 && self.shared.pnfs.as_ref().is_some_and(|pnfs| pnfs.saw(flags)) {
+                    self.shared.wake_keeper();
                 }
-                session.free.push(slot.place);
             }
+            self.server.bytes += u64::from(slot.done - before);
             slot.phase = Phase::Held(Nanos(0));
             match verdict {
                 Verdict::End(outcome) => {
                     self.in_flight -= 1;
                     done.push(ended(slot, index, outcome));
                 }
-                Verdict::More | Verdict::Needs(Remedy::Again) => again.push(index),
+                Verdict::More | Verdict::Needs(Remedy::Again) => {
+                    slot.detour &= matches!(verdict, Verdict::Needs(_));
+                    again.push(index);
+                }
                 Verdict::Needs(Remedy::Later) => {
                     self.network.delays += 1;
                     slot.phase = Phase::Held(clock::now() + REST);
@@ -296,7 +349,8 @@ impl Queue {
     fn send_again(&mut self, kept: bool) {
         let now = clock::now();
         for index in 0..self.options.depth {
-            if self.slots[index as usize].phase != Phase::Flying {
+            let slot = &self.slots[index as usize];
+            if slot.phase != Phase::Flying || slot.at.is_some() {
                 continue;
             }
             if kept {
@@ -312,7 +366,12 @@ impl Queue {
     fn give_up(&mut self, error: NfsError, done: &mut Vec<Completion>) {
         let errno = error.errno();
         self.trouble = Some(error);
-        self.fail(|slot| matches!(slot.phase, Phase::Flying | Phase::Held(_)), errno, done);
+        let is_ours = |slot: &Slot| match slot.phase {
+            Phase::Flying => slot.at.is_none(),
+            Phase::Held(_) => true,
+            Phase::Idle | Phase::Staged => false,
+        };
+        self.fail(is_ours, errno, done);
     }
 
     fn fail(&mut self, which: impl Fn(&Slot) -> bool, errno: i32, done: &mut Vec<Completion>) {
@@ -323,79 +382,8 @@ impl Queue {
     }
 }
 
-/// What the results of `slot`'s call mean; and whether the server began it, as sessions count.
-fn judge(version: Version, slot: &mut Slot, file: &FileState, mut reader: Reader<'_>) -> (Verdict, bool) {
-    if version == Version::V3 {
-        return (judge_v3(slot, file, &mut reader).unwrap_or_else(refusal), true);
-    }
-    let mut results = match Results::new(reader) {
-        Ok(results) => results,
-        Err(malformed) => return (refusal(malformed.into()), true),
-    };
-    if version == Version::V41
-        && let Err(fault) = results.sequenced()
-    {
-        return (refusal(fault), false);
-    }
-    (judge_v4(slot, file, &mut results).unwrap_or_else(refusal), true)
-}
-
-fn judge_v3(slot: &mut Slot, file: &FileState, r: &mut Reader<'_>) -> Result<Verdict, Fault> {
-    use v3::transfer::{read_commit, read_read, read_write};
-    Ok(match slot.request.action {
-        Action::Read | Action::ReadVectored { .. } => {
-            let read = read_read(r, slot.asked)?;
-            got(slot, read.data, read.end_of_file)
-        }
-        Action::Write | Action::WriteDsync => wrote(slot, file, &read_write(r, slot.asked)?),
-        Action::Sync => committed(file.committed(read_commit(r)?, slot.covers)),
-    })
-}
-
-fn judge_v4(slot: &mut Slot, file: &FileState, results: &mut Results<'_>) -> Result<Verdict, Fault> {
-    Ok(match slot.request.action {
-        Action::Read | Action::ReadVectored { .. } => {
-            let read = results.read(slot.asked)?;
-            got(slot, read.data, read.end_of_file)
-        }
-        Action::Write | Action::WriteDsync => wrote(slot, file, &results.written(slot.asked)?),
-        Action::Sync => committed(file.committed(results.committed()?, slot.covers)),
-    })
-}
-
-/// The one copy of a payload: from the received message into the slot's buffer.
-fn got(slot: &mut Slot, data: &[u8], end_of_file: bool) -> Verdict {
-    let from = slot.done as usize;
-    slot.buffer[from..from + data.len()].copy_from_slice(data);
-    slot.done += data.len() as u32;
-    if slot.done == slot.request.bytes {
-        Verdict::End(Outcome::Full)
-    } else if end_of_file || data.is_empty() {
-        Verdict::End(Outcome::Short(slot.done))
-    } else {
-        Verdict::More
-    }
-}
-
-fn wrote(slot: &mut Slot, file: &FileState, result: &crate::transfer::WriteResult) -> Verdict {
-    let durable = slot.request.action == Action::Write || result.stability >= Stability::Data;
-    if !durable || (result.bytes == 0 && slot.asked > 0) {
-        return Verdict::End(Outcome::Errno(EIO));
-    }
-    file.wrote(result);
-    slot.done += result.bytes;
-    if slot.done == slot.request.bytes { Verdict::End(Outcome::Full) } else { Verdict::More }
-}
-
-/// Writes that a restart of the server took away are an error of the sync: what they were, only the caller knows.
-fn committed(kept: bool) -> Verdict {
-    Verdict::End(if kept { Outcome::Full } else { Outcome::Errno(EIO) })
-}
-
-fn refusal(fault: Fault) -> Verdict {
-    match fault.status().map(|status| (status, remedy(status))) {
-        None => Verdict::End(Outcome::Errno(EIO)),
-        Some((status, Remedy::None)) => Verdict::End(Outcome::Errno(status.errno())),
-        Some((_, remedy)) => Verdict::Needs(remedy),
-    }
+/// Longest READ and WRITE.
+fn limits(link: Option<&Link>, shared: &Shared) -> (u32, u32) {
+    let session = link.and_then(|link| link.session.as_ref());
+    session.map_or((shared.root.read_max, shared.root.write_max), |it| (it.read_max, it.write_max))
 }

@@ -4,14 +4,20 @@ use super::super::caller::{Caller, Trouble};
 use super::super::connection::Connection;
 use super::super::control::{CONNECT_MAX, Way, pause};
 use super::super::error::NfsError;
-use super::super::identity::{HEAD_BYTES, bind_session, end_session};
+use super::super::identity::{HEAD_BYTES, bind_session, data_session, end_session};
+use super::super::layouts::DataServer;
 use super::super::mount::{CLOSE_MAX, Shared};
-use super::super::target::Version;
+use super::super::target::{Path, Version};
 use crate::rpc::xid::Xids;
+use crate::v4::identity::Created;
 use crate::v4::recovery::{Remedy, remedy};
 use crate::v4::session::{SessionId, Slots};
+use crate::v4::transfer::InSession;
 use crate::{Fault, Status};
 use units::{Nanos, Seed, clock};
+
+/// Longest that a data server may take to let us in: the server that was mounted has all that it has.
+const DATA_CONNECT_MAX: Nanos = Nanos::millis(1_000);
 
 pub(super) struct Link {
     pub(super) connection: Connection,
@@ -77,6 +83,38 @@ impl Link {
 }
 
 impl Link {
+    /// Makes a link to a data server: by the first of its addresses that answers, within a second.
+    pub(super) fn data(shared: &Shared, server: &DataServer, depth: u32) -> Result<Self, Trouble> {
+        let way = &shared.way;
+        let deadline = clock::now() + DATA_CONNECT_MAX;
+        let mut connected = Err(Trouble::Lost("no address".into()));
+        for address in &server.addresses {
+            let path = Path { remote: address.ip(), local: None };
+            match Connection::open(&path, address.port(), deadline, way.payload_bytes_max as usize) {
+                Ok(connection) => {
+                    connected = Ok(connection);
+                    break;
+                }
+                Err(error) => connected = Err(error.into()),
+            }
+        }
+        let connection = connected?;
+        if server.v3 {
+            return Ok(Self { connection, session: None, path: 0, generation: 0, kept: false });
+        }
+        let mut caller = Caller::new(connection);
+        let mut owner = shared.owner.clone();
+        owner.name.extend_from_slice(format!(" {:016x}", shared.draw()).as_bytes());
+        let created = data_session(&mut caller, way, &owner, depth, deadline)?;
+        let session = Some(Session::new(shared, &created, depth)?);
+        Ok(Self { connection: caller.connection, session, path: 0, generation: 0, kept: false })
+    }
+
+    /// For templates.
+    pub(super) fn in_session(&self) -> InSession {
+        self.session.as_ref().map(|session| (session.id, session.slots.count() - 1))
+    }
+
     /// Gives the session back, as far as the server still listens.
     pub(super) fn end(self, way: &Way) {
         if let Some(session) = self.session {
@@ -139,20 +177,36 @@ fn new_session(
     let mut control = shared.control();
     let created = control.make_session(caller, depth, false, deadline)?;
     drop(control);
-    let payload = |bytes: u32, max: u32| bytes.saturating_sub(HEAD_BYTES).min(max);
-    let read_max = payload(created.fore.response_bytes, shared.root.read_max);
-    let write_max = payload(created.fore.request_bytes, shared.root.write_max);
-    if read_max == 0 || write_max == 0 {
-        return Err(Fault::Refused { status: Status::TOOSMALL, call: "CREATE_SESSION" }.into());
+    Session::new(shared, &created, depth)
+}
+
+impl Session {
+    fn new(shared: &Shared, created: &Created, depth: u32) -> Result<Self, Trouble> {
+        let payload = |bytes: u32, max: u32| bytes.saturating_sub(HEAD_BYTES).min(max);
+        let read_max = payload(created.fore.response_bytes, shared.root.read_max);
+        let write_max = payload(created.fore.request_bytes, shared.root.write_max);
+        if read_max == 0 || write_max == 0 {
+            return Err(Fault::Refused { status: Status::TOOSMALL, call: "CREATE_SESSION" }.into());
+        }
+        let count = created.fore.slots.min(depth);
+        Ok(Session {
+            id: created.session,
+            slots: Slots::new(count),
+            free: (0..count).rev().collect(),
+            read_max,
+            write_max,
+        })
     }
-    let count = created.fore.slots.min(depth);
-    Ok(Session {
-        id: created.session,
-        slots: Slots::new(count),
-        free: (0..count).rev().collect(),
-        read_max,
-        write_max,
-    })
+
+    /// The call in `slot` has its reply.
+    pub(super) fn ended(&mut self, slot: u32, begun: bool) {
+        if begun {
+            self.slots.answered(slot);
+        } else {
+            self.slots.not_begun(slot);
+        }
+        self.free.push(slot);
+    }
 }
 
 /// Numbers for the calls of `depth` slots.

@@ -5,21 +5,29 @@
 //!                   flying -> held -> flying  no slot of the session is free, or the server asked to wait, or has forgotten us
 //!                   flying -> flying          the connection broke: the same call again over another one
 //! ```
-//! The road of a request is that of [`io::Queue`]; [`flight`] sends and takes replies, [`link`] makes what was lost anew.
+//! The road of a request is that of [`io::Queue`]; [`flight`] sends and takes replies, [`judge`] says what they mean, [`data`] does so where a layout leads to
+//! data servers, [`link`] makes what was lost anew.
 
+mod data;
 mod flight;
+mod judge;
 mod link;
 
+pub use self::data::ChannelCounters;
+
+use self::data::{By, Channel, Roads};
 use self::link::{Before, Link};
 use super::error::NfsError;
-use super::file::{File, OpenFile};
+use super::file::{File, OpenFile, Place};
+use super::keeper::Bell;
 use super::mount::Shared;
-use super::target::Version;
+use super::target::{Path, Version};
 use crate::rpc::xid::{SLOTS_MAX, Xids};
 use crate::transfer::{Stability, Template};
+use crate::v4;
 use crate::v4::recovery::Remedy;
-use crate::{v3, v4};
 use io::{Action, Buffer, Completion, IoError, Outcome, QueueCounters, Request};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use units::Nanos;
 
@@ -60,6 +68,10 @@ pub struct NetworkCounters {
     pub sessions: u64,
     /// Calls that the server asked to try later.
     pub delays: u64,
+    /// Parts of requests that went by the server that was mounted, though a layout named a data server for them.
+    pub detours: u64,
+    /// Longest that a request waited because its layout had been recalled.
+    pub stall_max: Nanos,
 }
 
 /// The queue. Driven by one thread.
@@ -71,7 +83,17 @@ pub struct Queue {
     xids: Xids,
     staged: Vec<u32>,
     in_flight: u32,
+    /// To the server that was mounted.
     link: Option<Link>,
+    server: ChannelCounters,
+    /// To data servers.
+    data: Vec<Channel>,
+    /// Of the commit that is about to be sent to one.
+    commit: Template,
+    /// The server that was mounted, as the keeper of writes.
+    home: Arc<Place>,
+    /// Rings when a layout has changed.
+    bell: Arc<Bell>,
     /// Links that were lost one after the other without a reply in between: how many, since when.
     barren: Option<(u32, Nanos)>,
     counters: QueueCounters,
@@ -84,6 +106,13 @@ pub struct Queue {
 struct FileInUse {
     open: Arc<OpenFile>,
     templates: Templates,
+    roads: Roads,
+}
+
+impl FileInUse {
+    fn new(open: Arc<OpenFile>) -> Self {
+        Self { open, templates: Templates::default(), roads: Roads::default() }
+    }
 }
 
 /// Calls of one file.
@@ -117,6 +146,25 @@ struct Slot {
     sent: Nanos,
     /// The session's slot that its call is in.
     place: u32,
+    /// The stripe that it is about, and what of that is left, bytes.
+    stripe: usize,
+    left: u64,
+    /// `SEQ4_STATUS_…` of its last reply.
+    flags: u32,
+    /// The data server that its call went to; none: the server that was mounted.
+    at: Option<usize>,
+    /// Of a call by a layout.
+    by: Option<By>,
+    /// Who keeps what it writes.
+    target: Arc<Place>,
+    /// It goes by the server that was mounted, whatever the layout says.
+    detour: bool,
+    /// It waits for a layout since then.
+    waits: Option<Nanos>,
+    /// Of a sync: commits that are left, since when one is tried, and whether one failed.
+    commits: Option<Vec<(Place, u64)>>,
+    trying: Option<Nanos>,
+    lost: bool,
 }
 
 impl Queue {
@@ -127,6 +175,12 @@ impl Queue {
     ) -> Result<Self, NfsError> {
         let refused = |error: IoError| NfsError::Machine { what: "memory", error: error.to_string() };
         let request = Request { file: 0, offset: 0, bytes: 0, action: Action::Sync };
+        let bell = Arc::new(Bell::new()?);
+        for file in &files {
+            shared.first_layout(&file.state)?;
+        }
+        shared.pnfs.iter().for_each(|pnfs| pnfs.wake(&bell));
+        let server = Arc::new(Place::Server);
         let slot = |buffer| Slot {
             buffer,
             phase: Phase::Idle,
@@ -136,6 +190,17 @@ impl Queue {
             covers: 0,
             sent: Nanos(0),
             place: 0,
+            stripe: 0,
+            left: u64::MAX,
+            flags: 0,
+            at: None,
+            by: None,
+            target: server.clone(),
+            detour: false,
+            waits: None,
+            commits: None,
+            trying: None,
+            lost: false,
         };
         let depth = options.depth.clamp(1, SLOTS_MAX);
         let slots = (0..depth)
@@ -145,8 +210,9 @@ impl Queue {
         let path = options.path % shared.way.target.paths.len();
         let link =
             Link::make(&shared, depth, Before { session: None, path, lost: Remedy::None, generation: None })?;
-        let files =
-            files.into_iter().map(|open| FileInUse { open, templates: Templates::default() }).collect();
+        let files = files.into_iter().map(FileInUse::new).collect();
+        let Path { remote, .. } = shared.way.target.paths[link.path];
+        let counters = ChannelCounters::new(SocketAddr::new(remote, shared.way.target.port), false);
         let mut queue = Self {
             shared,
             options: QueueOptions { depth, ..options },
@@ -156,6 +222,11 @@ impl Queue {
             staged: Vec::new(),
             in_flight: 0,
             link: Some(link),
+            server: counters,
+            data: Vec::new(),
+            commit: Template::default(),
+            home: server,
+            bell,
             barren: None,
             counters: QueueCounters::default(),
             network: NetworkCounters::default(),
@@ -172,7 +243,9 @@ impl Queue {
         self.files.clear();
         self.trouble = None;
         if let Some(file) = file {
-            self.files.push(FileInUse { open: file.open.clone(), templates: Templates::default() });
+            // One that cannot be had now is asked for later.
+            let _ = self.shared.first_layout(&file.open.state);
+            self.files.push(FileInUse::new(file.open.clone()));
             self.make_templates();
         }
     }
@@ -190,19 +263,12 @@ impl Queue {
     /// Encodes the calls of all files for the link and the states that are in force.
     fn make_templates(&mut self) {
         let credential = &self.shared.way.credential;
-        let session = self.link.as_ref().and_then(|link| link.session.as_ref());
-        let session = session.map(|session| (session.id, session.slots.count() - 1));
+        let session = self.link.as_ref().and_then(Link::in_session);
         let plain = self.options.stability;
-        for FileInUse { open, templates } in &mut self.files {
+        for FileInUse { open, templates, .. } in &mut self.files {
             let (state, handle) = (&open.state, &open.state.handle);
             *templates = if self.shared.way.target.version == Version::V3 {
-                use v3::transfer::{commit, read, write};
-                Templates {
-                    read: read(handle, credential),
-                    write: write(handle, plain, credential),
-                    write_durable: write(handle, plain.max(Stability::Data), credential),
-                    commit: commit(handle, credential),
-                }
+                Templates::v3(handle, plain, credential)
             } else {
                 use v4::transfer::{commit, read, write};
                 let (id, _) = state.state();
@@ -244,6 +310,7 @@ impl io::Queue for Queue {
         assert!(it.phase == Phase::Idle, "slot {slot} is busy");
         assert!(request.action == Action::Sync || request.bytes as usize <= it.buffer.len(), "too long");
         (it.phase, it.request, it.done) = (Phase::Staged, request, 0);
+        (it.detour, it.waits, it.commits, it.trying, it.lost) = (false, None, None, None, false);
         self.staged.push(slot);
     }
 
@@ -310,9 +377,8 @@ impl Drop for Queue {
                 self.wait(&mut done);
             }
         }
-        if let Some(link) = self.link.take() {
-            link.end(&self.shared.way);
-        }
+        let links = self.data.iter_mut().map(|channel| channel.link.take()).chain([self.link.take()]);
+        links.flatten().for_each(|link| link.end(&self.shared.way));
     }
 }
 

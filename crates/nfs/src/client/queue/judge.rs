@@ -1,0 +1,115 @@
+//! What replies mean for the requests that they answer.
+
+use super::Slot;
+use crate::client::file::FileState;
+use crate::client::target::Version;
+use crate::transfer::{Stability, Verifier};
+use crate::v4::compound::Results;
+use crate::v4::recovery::{Remedy, remedy};
+use crate::xdr::Reader;
+use crate::{Fault, v3};
+use io::{Action, Outcome};
+
+const EIO: i32 = 5;
+
+/// What a reply means for its slot.
+pub(super) enum Verdict {
+    /// The request ended.
+    End(Outcome),
+    /// Its next part can be asked for.
+    More,
+    /// Something else has to be done first.
+    Needs(Remedy),
+}
+
+/// What the results of `slot`'s call mean; and whether the server began it, as sessions count.
+pub(super) fn judge(
+    version: Version,
+    slot: &mut Slot,
+    file: &FileState,
+    mut reader: Reader<'_>,
+) -> (Result<Verdict, Fault>, bool) {
+    if version == Version::V3 {
+        return (judge_v3(slot, file, &mut reader), true);
+    }
+    let mut results = match Results::new(reader) {
+        Ok(results) => results,
+        Err(malformed) => return (Err(malformed.into()), true),
+    };
+    if version.has_sessions() {
+        match results.sequenced() {
+            Ok(sequenced) => slot.flags = sequenced.flags,
+            Err(fault) => return (Err(fault), false),
+        }
+    }
+    (judge_v4(slot, file, &mut results), true)
+}
+
+fn judge_v3(slot: &mut Slot, file: &FileState, r: &mut Reader<'_>) -> Result<Verdict, Fault> {
+    use v3::transfer::{read_commit, read_read, read_write};
+    Ok(match slot.request.action {
+        Action::Read | Action::ReadVectored { .. } => {
+            let read = read_read(r, slot.asked)?;
+            got(slot, read.data, read.end_of_file)
+        }
+        Action::Write | Action::WriteDsync => wrote(slot, file, &read_write(r, slot.asked)?),
+        Action::Sync => committed(slot, file, read_commit(r)?),
+    })
+}
+
+fn judge_v4(slot: &mut Slot, file: &FileState, results: &mut Results<'_>) -> Result<Verdict, Fault> {
+    Ok(match slot.request.action {
+        Action::Read | Action::ReadVectored { .. } => {
+            let read = results.read(slot.asked)?;
+            got(slot, read.data, read.end_of_file)
+        }
+        Action::Write | Action::WriteDsync => wrote(slot, file, &results.written(slot.asked)?),
+        Action::Sync => committed(slot, file, results.committed()?),
+    })
+}
+
+/// The one copy of a payload: from the received message into the slot's buffer.
+fn got(slot: &mut Slot, data: &[u8], end_of_file: bool) -> Verdict {
+    let from = slot.done as usize;
+    slot.buffer[from..from + data.len()].copy_from_slice(data);
+    slot.done += data.len() as u32;
+    if slot.done == slot.request.bytes {
+        Verdict::End(Outcome::Full)
+    } else if end_of_file || data.is_empty() {
+        Verdict::End(Outcome::Short(slot.done))
+    } else {
+        Verdict::More
+    }
+}
+
+fn wrote(slot: &mut Slot, file: &FileState, result: &crate::transfer::WriteResult) -> Verdict {
+    let durable = slot.request.action == Action::Write || result.stability >= Stability::Data;
+    if !durable || (result.bytes == 0 && slot.asked > 0) {
+        return Verdict::End(Outcome::Errno(EIO));
+    }
+    file.wrote(&slot.target, result);
+    slot.done += result.bytes;
+    if slot.done == slot.request.bytes { Verdict::End(Outcome::Full) } else { Verdict::More }
+}
+
+/// Writes that a restart of the server took away are an error of the sync: what they were, only the caller knows.
+fn committed(slot: &mut Slot, file: &FileState, verifier: Verifier) -> Verdict {
+    let kept = file.committed(&slot.target, Some(verifier), slot.covers) && !slot.lost;
+    let left = slot.commits.as_mut().map_or(0, |commits| {
+        commits.pop();
+        commits.len()
+    });
+    match (kept, left) {
+        (false, _) => Verdict::End(Outcome::Errno(EIO)),
+        (true, 0) => Verdict::End(Outcome::Full),
+        (true, _) => Verdict::More,
+    }
+}
+
+pub(super) fn refusal(fault: Fault) -> Verdict {
+    match fault.status().map(|status| (status, remedy(status))) {
+        None => Verdict::End(Outcome::Errno(EIO)),
+        Some((status, Remedy::None)) => Verdict::End(Outcome::Errno(status.errno())),
+        Some((_, remedy)) => Verdict::Needs(remedy),
+    }
+}

@@ -1,0 +1,195 @@
+//! One connection: calls are answered one after the other, and what comes back of our own calls goes to whoever waits for it.
+
+use crate::cluster::Shared;
+use crate::counters::count;
+use crate::node::Node;
+use crate::store::lock;
+use crate::wire::{MESSAGE_BYTES_MAX, Stop};
+use crate::{interconnect, v3, v4};
+use nfs::rpc::Procedure;
+use nfs::rpc::record::{self, Records};
+use nfs::rpc::reply::{self, Message};
+use nfs::xdr::{Malformed, Reader, Writer};
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+/// Answers are sent when so much of them is there, bytes, or nothing is left to answer.
+const ANSWERS_BYTES: usize = 256 << 10;
+
+/// The end of a connection that calls of ours go to.
+pub(crate) struct Line {
+    stream: Mutex<TcpStream>,
+    waiting: Mutex<HashMap<u32, SyncSender<Vec<u8>>>>,
+}
+
+impl Line {
+    fn send(&self, bytes: &[u8]) -> std::io::Result<()> {
+        lock(&self.stream).write_all(bytes)
+    }
+
+    /// Sends a whole call of number `xid`; its results, unless they take longer than `patience`.
+    pub(crate) fn call(&self, xid: u32, call: &[u8], patience: Duration) -> Option<Vec<u8>> {
+        let (send, receive) = sync_channel(1);
+        lock(&self.waiting).insert(xid, send);
+        let sent = self.send(call);
+        let results = sent.ok().and_then(|()| receive.recv_timeout(patience).ok());
+        lock(&self.waiting).remove(&xid);
+        results
+    }
+}
+
+/// Serves `stream` until it ends.
+pub(crate) fn run(shared: &Weak<Shared>, node: usize, id: u64, stream: TcpStream) {
+    let _ = stream.set_nodelay(true);
+    if let Ok(copy) = stream.try_clone() {
+        let line = Arc::new(Line { stream: Mutex::new(copy), waiting: Mutex::default() });
+        let mut server = Server {
+            shared,
+            node,
+            line,
+            records: Records::new(MESSAGE_BYTES_MAX),
+            answers: Writer::new(),
+            scratch: Vec::new(),
+        };
+        // An end of the stream is an end; what the client was, it will say again.
+        let _ = server.serve(stream);
+    }
+    if let Some(shared) = shared.upgrade() {
+        shared.nodes[node].forget_connection(id);
+    }
+}
+
+struct Server<'a> {
+    shared: &'a Weak<Shared>,
+    node: usize,
+    line: Arc<Line>,
+    records: Records,
+    answers: Writer,
+    /// Data of a READ on its way from the store to the answer.
+    scratch: Vec<u8>,
+}
+
+impl Server<'_> {
+    fn serve(&mut self, mut stream: TcpStream) -> std::io::Result<()> {
+        let mut cpu_before = cpu_ns();
+        loop {
+            match stream.read(self.records.room())? {
+                0 => return Ok(()),
+                bytes => self.records.received(bytes),
+            }
+            // Nothing outlives the cluster but a read that waits, and that ends with its stream.
+            let Some(shared) = self.shared.upgrade() else { return Ok(()) };
+            let node = &shared.nodes[self.node];
+            let result = self.answer_all(&shared, node);
+            let cpu = cpu_ns();
+            node.counters.cpu_ns.fetch_add(cpu.saturating_sub(cpu_before), Ordering::Relaxed);
+            cpu_before = cpu;
+            if let Err(error) = result {
+                if error.kind() == std::io::ErrorKind::InvalidData {
+                    count(&node.counters.malformed);
+                }
+                return Err(error);
+            }
+        }
+    }
+
+    fn answer_all(&mut self, shared: &Arc<Shared>, node: &Node) -> std::io::Result<()> {
+        while let Some(message) = self.records.message().map_err(broken)? {
+            match reply::decode(message).map_err(broken)? {
+                Message::Reply { xid, result } => {
+                    if let (Ok(results), Some(waiting)) = (result, lock(&self.line.waiting).remove(&xid)) {
+                        let _ = waiting.try_send(results.rest().to_vec());
+                    }
+                }
+                Message::Call { xid, procedure, arguments } => {
+                    let context = Context { shared, node, line: &self.line, scratch: &mut self.scratch };
+                    answer(context, &mut self.answers, xid, procedure, arguments);
+                }
+            }
+            if self.answers.len() >= ANSWERS_BYTES {
+                flush(node, &self.line, &mut self.answers)?;
+            }
+        }
+        flush(node, &self.line, &mut self.answers)
+    }
+}
+
+fn flush(node: &Node, line: &Line, answers: &mut Writer) -> std::io::Result<()> {
+    if !answers.is_empty() && !node.mute.load(Ordering::Acquire) {
+        line.send(answers.bytes())?;
+    }
+    answers.clear();
+    Ok(())
+}
+
+fn broken(malformed: Malformed) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, malformed.to_string())
+}
+
+/// CPU time of this thread.
+fn cpu_ns() -> u64 {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+}
+
+/// Where a call is carried out.
+pub(crate) struct Context<'a> {
+    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) node: &'a Node,
+    pub(crate) line: &'a Arc<Line>,
+    pub(crate) scratch: &'a mut Vec<u8>,
+}
+
+/// Appends the answer to a call, a whole record.
+fn answer(context: Context<'_>, w: &mut Writer, xid: u32, procedure: Procedure, mut arguments: Reader<'_>) {
+    let at = reply::begin(w, xid);
+    let body = w.len();
+    let accepted = body - 4;
+    let result = match (procedure.program, procedure.version, procedure.number) {
+        (100_003, 3, number) => v3::call(context, number, &mut arguments, w),
+        (100_003, 4, 0) => Ok(()),
+        (100_003, 4, 1) => v4::compound(context, &mut arguments, w),
+        (100_003, 4, _) => Err(Refused::NoProcedure),
+        (100_003, ..) => Err(Refused::Versions(3, 4)),
+        (100_005, 3, number) => v3::mount(context, number, &mut arguments, w),
+        (100_005, ..) => Err(Refused::Versions(3, 3)),
+        (interconnect::PROGRAM, 1, number @ (1 | 2)) => {
+            interconnect::serve(context.node, number, &mut arguments, w).map_err(|_: Stop| Refused::Garbage)
+        }
+        _ => Err(Refused::NoProgram),
+    };
+    let Err(refused) = result else { return record::seal(w, at, 0) };
+    // What was appended of a result that was not to be stays behind nothing: refusals come before results.
+    debug_assert_eq!(w.len(), body, "a refusal after a result");
+    let number = match refused {
+        Refused::NoProgram => 1,
+        Refused::Versions(..) => 2,
+        Refused::NoProcedure => 3,
+        Refused::Garbage => 4,
+    };
+    w.set_u32(accepted, number);
+    if let Refused::Versions(low, high) = refused {
+        w.u32(low);
+        w.u32(high);
+    }
+    record::seal(w, at, 0);
+}
+
+/// Why a call is not carried out at all.
+pub(crate) enum Refused {
+    NoProgram,
+    Versions(u32, u32),
+    NoProcedure,
+    Garbage,
+}
+
+impl From<Malformed> for Refused {
+    fn from(_: Malformed) -> Self {
+        Self::Garbage
+    }
+}

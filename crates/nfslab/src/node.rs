@@ -1,0 +1,163 @@
+//! One node: where it listens, what it keeps, what is wrong with it.
+
+use crate::cluster::{LabError, Shared, name};
+use crate::connection;
+use crate::counters::Counting;
+use crate::interconnect::Interconnect;
+use crate::store::{Budget, Store, lock};
+use crate::v4::state::States;
+use nfs::Status;
+use std::collections::HashMap;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use units::{Nanos, Seed, clock};
+
+/// Most connections at once.
+const CONNECTIONS_MAX: usize = 1024;
+
+pub(crate) struct Node {
+    pub(crate) index: usize,
+    pub(crate) address: SocketAddr,
+    pub(crate) store: Store,
+    pub(crate) interconnect: Interconnect,
+    pub(crate) counters: Counting,
+    pub(crate) v4: States,
+    /// What WRITE and COMMIT say: another one after each restart.
+    pub(crate) verifier: AtomicU64,
+    /// Replies are lost.
+    pub(crate) mute: AtomicBool,
+    fault: Mutex<Fault>,
+    faulty: AtomicBool,
+    /// Nobody is let in.
+    closed: AtomicBool,
+    accepting: Mutex<Option<std::thread::JoinHandle<()>>>,
+    connections: Mutex<HashMap<u64, TcpStream>>,
+    next_connection: AtomicU64,
+}
+
+/// What goes wrong with transfers.
+#[derive(Clone, Copy)]
+pub(crate) struct Fault {
+    pub(crate) status: Status,
+    pub(crate) times: u32,
+    pub(crate) delay: Nanos,
+}
+
+impl Node {
+    pub(crate) fn new(index: usize, address: SocketAddr, budget: Arc<Budget>) -> Self {
+        Self {
+            index,
+            address,
+            store: Store::new(budget),
+            interconnect: Interconnect::default(),
+            counters: Counting::default(),
+            v4: States::new(index),
+            verifier: AtomicU64::new(Seed::draw().0),
+            mute: false.into(),
+            fault: Mutex::new(Fault { status: Status::IO, times: 0, delay: Nanos(0) }),
+            faulty: false.into(),
+            closed: true.into(),
+            accepting: Mutex::default(),
+            connections: Mutex::default(),
+            next_connection: 0.into(),
+        }
+    }
+
+    /// Takes connections from `listener`, each with a thread of its own.
+    pub(crate) fn serve(&self, shared: &Arc<Shared>, listener: TcpListener) -> Result<(), LabError> {
+        self.closed.store(false, Ordering::Release);
+        let (weak, index) = (Arc::downgrade(shared), self.index);
+        let thread = std::thread::Builder::new()
+            .name(format!("node {}", name(index)))
+            .spawn(move || accept(&weak, index, &listener))
+            .map_err(|error| LabError::Machine { what: "a thread".into(), error })?;
+        *lock(&self.accepting) = Some(thread);
+        Ok(())
+    }
+
+    /// Closes the listener and all connections.
+    pub(crate) fn cut(&self) {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // Whoever accepts looks up.
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = lock(&self.accepting).take() {
+            let _ = thread.join();
+        }
+        for stream in lock(&self.connections).values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    pub(crate) fn restore(&self, shared: &Arc<Shared>) -> Result<(), LabError> {
+        if !self.closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let what = || format!("listening at {}", self.address);
+        let listener =
+            TcpListener::bind(self.address).map_err(|error| LabError::Machine { what: what(), error })?;
+        self.serve(shared, listener)
+    }
+
+    /// What a restart takes away.
+    pub(crate) fn forget(&self) {
+        self.v4.forget();
+        self.verifier.store(Seed::draw().0, Ordering::Release);
+    }
+
+    pub(crate) fn set_fault(&self, change: impl FnOnce(&mut Fault)) {
+        let mut fault = lock(&self.fault);
+        change(&mut fault);
+        self.faulty.store(fault.times > 0 || fault.delay > Nanos(0), Ordering::Release);
+    }
+
+    /// What is wrong happens to a transfer.
+    pub(crate) fn suffer(&self) -> Result<(), Status> {
+        if !self.faulty.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let (mut failed, mut delay) = (None, Nanos(0));
+        self.set_fault(|fault| {
+            delay = fault.delay;
+            if fault.times > 0 {
+                fault.times -= 1;
+                failed = Some(fault.status);
+            }
+        });
+        if delay > Nanos(0) {
+            clock::sleep(delay);
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Gone with its thread.
+    pub(crate) fn forget_connection(&self, id: u64) {
+        lock(&self.connections).remove(&id);
+    }
+}
+
+fn accept(shared: &Weak<Shared>, index: usize, listener: &TcpListener) {
+    while let Ok((stream, _)) = listener.accept() {
+        let Some(shared) = shared.upgrade() else { return };
+        let node = &shared.nodes[index];
+        if node.closed.load(Ordering::Acquire) {
+            return;
+        }
+        let mut connections = lock(&node.connections);
+        let Ok(copy) = stream.try_clone() else { continue };
+        if connections.len() >= CONNECTIONS_MAX {
+            continue;
+        }
+        let id = node.next_connection.fetch_add(1, Ordering::Relaxed);
+        connections.insert(id, copy);
+        drop(connections);
+        let thread = std::thread::Builder::new().name(format!("node {} {id}", name(index)));
+        let weak = Arc::downgrade(&shared);
+        // Without a thread the stream is closed again, and the client comes back.
+        if thread.spawn(move || connection::run(&weak, index, id, stream)).is_err() {
+            node.forget_connection(id);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Calls to clients: a layout is recalled, a device has changed. Source: RFC 8881, 20.
+
+use super::layout::{DEVICE_FLAGS, device_name, layout_state};
+use super::state::{Client, Session};
+use crate::counters::count;
+use crate::node::Node;
+use crate::store::lock;
+use crate::wire::Place;
+use nfs::rpc::Procedure;
+use nfs::rpc::call::{self, Credential};
+use nfs::rpc::record;
+use nfs::xdr::{Reader, Writer};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+const CB_LAYOUTRECALL: u32 = 5;
+const CB_SEQUENCE: u32 = 11;
+const CB_NOTIFY_DEVICEID: u32 = 14;
+/// Longest that a client is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// `NOTIFY_DEVICEID4_CHANGE` as a mask.
+const CHANGE: u32 = 2;
+/// `SEQ4_STATUS_RECALLABLE_STATE_REVOKED`. RFC 8881, 18.46.3.
+const REVOKED: u32 = 0x40;
+
+impl Node {
+    fn holders(&self, device: u64) -> Vec<(Arc<Client>, u64, u32)> {
+        let mut found = Vec::new();
+        for client in self.v4.all_clients() {
+            let layouts = lock(&client.layouts);
+            let of_device = layouts.iter().filter(|(_, held)| held.device == device);
+            found.extend(of_device.map(|(&file, held)| (client.clone(), file, held.sequence)));
+        }
+        found
+    }
+
+    /// Recalls all layouts on `device` that this node gave; `only` limits it to one file. Result: how many.
+    pub(crate) fn recall(&self, device: u64, kind: u32, only: Option<u64>) -> usize {
+        let mut holders = self.holders(device);
+        holders.retain(|&(_, file, _)| only.is_none_or(|only| only == file));
+        for (client, file, sequence) in &holders {
+            self.tell(client, CB_LAYOUTRECALL, |w| {
+                w.u32(kind);
+                w.u32(3); // To read and to write.
+                w.bool(true);
+                w.u32(1);
+                Place { id: *file, data: false }.encode(w);
+                w.u64(0);
+                w.u64(u64::MAX);
+                w.fixed(&layout_state(sequence.wrapping_add(1), self.index, *file));
+            });
+        }
+        holders.len()
+    }
+
+    /// Whether layouts on `device` are still out.
+    pub(crate) fn is_held(&self, device: u64, only: Option<u64>) -> bool {
+        self.holders(device).iter().any(|&(_, file, _)| only.is_none_or(|only| only == file))
+    }
+
+    /// Takes layouts on `device` away from those who did not give them back.
+    pub(crate) fn revoke(&self, device: u64, only: Option<u64>) {
+        for (client, file, _) in self.holders(device) {
+            if only.is_none_or(|only| only == file) {
+                lock(&client.layouts).remove(&file);
+                client.flags.fetch_or(REVOKED, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Tells all who have layouts on `device` that it is elsewhere now. Result: how many clients.
+    pub(crate) fn notify(&self, device: u64, published: u32, stripes: usize, kind: u32) -> usize {
+        let clients = self.clients_of(device);
+        for client in &clients {
+            self.tell(client, CB_NOTIFY_DEVICEID, |w| {
+                let names: Vec<u32> =
+                    if kind == super::layout::FILES { vec![0] } else { (1..=stripes as u32).collect() };
+                w.u32(names.len() as u32);
+                for stripe in names {
+                    w.u32(1);
+                    w.u32(CHANGE);
+                    let mut value = Writer::new();
+                    value.u32(kind);
+                    value.fixed(&device_name(device, published, stripe));
+                    value.bool(true);
+                    w.opaque(value.bytes());
+                }
+            });
+        }
+        clients.len()
+    }
+
+    /// Says in each reply to those who have layouts on `device` that devices have changed.
+    pub(crate) fn flag(&self, device: u64) -> usize {
+        let clients = self.clients_of(device);
+        clients.iter().for_each(|client| {
+            client.flags.fetch_or(DEVICE_FLAGS & 0x800, Ordering::Relaxed);
+        });
+        clients.len()
+    }
+
+    fn clients_of(&self, device: u64) -> Vec<Arc<Client>> {
+        let mut clients: Vec<Arc<Client>> = Vec::new();
+        for (client, ..) in self.holders(device) {
+            if !clients.iter().any(|other| Arc::ptr_eq(other, &client)) {
+                clients.push(client);
+            }
+        }
+        clients
+    }
+
+    /// One callback by whichever session has a way back; whether the client took it.
+    fn tell(&self, client: &Arc<Client>, op: u32, encode: impl Fn(&mut Writer)) -> bool {
+        count(&self.counters.callbacks);
+        let sessions = self.v4.all_sessions();
+        sessions
+            .iter()
+            .filter(|session| Arc::ptr_eq(&session.client, client))
+            .any(|session| call_back(session, op, &encode).unwrap_or(false))
+    }
+}
+
+/// None where the session has no way back, or nothing came back in time.
+fn call_back(session: &Session, op: u32, encode: impl Fn(&mut Writer)) -> Option<bool> {
+    // One call at a time: the channel has one slot.
+    let mut back = lock(&session.back);
+    let line = back.line.as_ref().and_then(Weak::upgrade)?;
+    let sequence = back.sequence.wrapping_add(1);
+    let procedure = Procedure { program: back.program, version: 1, number: 1 };
+    let mut w = Writer::new();
+    let at = call::begin(&mut w, sequence, procedure, &Credential::sys("nfslab", 0, 0, &[]));
+    w.opaque(&[]);
+    for word in [1, 0, 2, CB_SEQUENCE] {
+        w.u32(word);
+    }
+    w.fixed(&session.id);
+    for word in [sequence, 0, 0, 0, 0] {
+        w.u32(word);
+    }
+    w.u32(op);
+    encode(&mut w);
+    record::seal(&mut w, at, 0);
+    let results = line.call(sequence, w.bytes(), PATIENCE)?;
+    back.sequence = sequence;
+    Reader::new(&results).u32().ok().map(|status| status == 0)
+}

@@ -1,0 +1,5 @@
+//! The client of crate `nfs` against the cluster: stamped data over each version, layouts, moves under load.
+
+mod data;
+mod pnfs;
+mod stand;

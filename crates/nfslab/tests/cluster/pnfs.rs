@@ -1,0 +1,215 @@
+//! Layouts: each block goes to the node that keeps it, and follows it when it moves.
+
+use crate::stand::{BLOCK, Blocks, mount, mount_with, options, start, sync};
+use io::{Action, Completion, Outcome, Queue as _};
+use nfs::{Cause, ChannelCounters, Mount, Open, Queue, QueueOptions, Status, Version};
+use nfslab::{Cluster, ClusterOptions, DataServer, Layouts, NodeCounters, Tell, WrongNode};
+use std::sync::atomic::{AtomicBool, Ordering};
+use units::{Nanos, Rng, Seed, clock};
+
+const LAYOUTS: [Layouts; 3] =
+    [Layouts::Files, Layouts::Flexible(DataServer::V41), Layouts::Flexible(DataServer::V3)];
+const BLOCKS: u64 = 256;
+
+fn cluster(layouts: Layouts) -> Cluster {
+    start(ClusterOptions { layouts, lease_seconds: 3, ..ClusterOptions::default() })
+}
+
+fn node_counters(cluster: &Cluster) -> Vec<NodeCounters> {
+    (0..cluster.nodes()).map(|node| cluster.counters(node)).collect()
+}
+
+/// What the client sent to a node, by any of its connections, is what the node counted.
+fn assert_counts(cluster: &Cluster, before: &[NodeCounters], channels: &[ChannelCounters]) {
+    for (node, before) in before.iter().enumerate() {
+        let served = cluster.counters(node).since(before);
+        let to_it: Vec<_> = channels.iter().filter(|c| c.address == cluster.address(node)).collect();
+        let sum = |part: fn(&ChannelCounters) -> u64| to_it.iter().map(|c| part(c)).sum::<u64>();
+        let ours = (sum(|c| c.reads), sum(|c| c.writes), sum(|c| c.commits), sum(|c| c.bytes));
+        let theirs = (served.reads, served.writes, served.commits, served.bytes_read + served.bytes_written);
+        assert_eq!(ours, theirs, "node {node}: {channels:?}, {served:?}");
+    }
+}
+
+#[test]
+fn blocks_go_to_the_node_that_keeps_them() {
+    for layouts in LAYOUTS {
+        let cluster = cluster(layouts);
+        for export in ["/a", "/b", "/striped"] {
+            let mount = mount(&cluster, 0, export, Version::Pnfs);
+            let file = mount.file("data", Open::New { mode: 0o640 }).expect("a new file");
+            let blocks = Blocks::new(7, BLOCKS);
+            let before = node_counters(&cluster);
+            let mut queue = mount.queue(QueueOptions::new(16, BLOCK), &[&file]).expect("a queue");
+            blocks.write_all(&mut queue, 1, Action::Write);
+            blocks.read_all(&mut queue, 1);
+            assert_counts(&cluster, &before, &queue.channels());
+            let now = node_counters(&cluster);
+            let forwarded: u64 = now.iter().zip(&before).map(|(now, then)| now.since(then).forwarded).sum();
+            assert_eq!((forwarded, queue.network().detours), (0, 0), "{layouts:?} {export}");
+            let b = now[1].since(&before[1]);
+            let expected = [("/a", 0), ("/b", BLOCKS), ("/striped", BLOCKS / 2)];
+            let (_, expected) = expected.into_iter().find(|(name, _)| *name == export).expect("one of them");
+            assert_eq!((b.reads, b.writes), (expected, expected), "{layouts:?} {export}");
+            assert_eq!(mount.attributes(&file).expect("attributes").size, BLOCKS * u64::from(BLOCK));
+        }
+    }
+}
+
+#[test]
+fn a_transfer_over_several_stripes_is_divided() {
+    for layouts in LAYOUTS {
+        let cluster = cluster(layouts);
+        let mount = mount(&cluster, 1, "/striped", Version::Pnfs);
+        let file = mount.file("data", Open::New { mode: 0o640 }).expect("a new file");
+        let bytes = 300_001;
+        let mut queue = mount.queue(QueueOptions::new(1, bytes), &[&file]).expect("a queue");
+        let data: Vec<u8> = (0..bytes).map(|n| (n % 251) as u8 ^ (n >> 13) as u8).collect();
+        queue.buffer_mut(0).copy_from_slice(&data);
+        let request = |action| io::Request { file: 0, offset: 777, bytes, action };
+        let mut done = Vec::new();
+        for action in [Action::WriteDsync, Action::Read] {
+            queue.stage(0, request(action));
+            queue.submit_and_reap(1, &mut done).expect("a queue that works");
+            assert_eq!(done.pop().map(|c| c.outcome), Some(Outcome::Full), "{:?}", queue.trouble());
+            if action == Action::WriteDsync {
+                queue.buffer_mut(0).fill(0);
+            }
+        }
+        assert!(queue.buffer(0) == data, "{layouts:?}");
+    }
+}
+
+/// Reads and writes blocks at random until `is_over`; each block has to be of its last write.
+fn storm(cluster: &Cluster, mount: &Mount, queue: &mut Queue, is_over: impl Fn() -> bool) {
+    let blocks = Blocks::new(3, BLOCKS);
+    let mut rng = Rng::new(Seed(11));
+    let mut generations = vec![1; BLOCKS as usize];
+    blocks.write_all(queue, 1, Action::Write);
+    let depth = queue.depth();
+    let mut busy: Vec<Option<(u64, bool)>> = vec![None; depth as usize];
+    let (mut done, mut over) = (Vec::new(), false);
+    while !over || queue.in_flight() > 0 {
+        over = is_over();
+        for slot in 0..depth {
+            let block = rng.below(BLOCKS);
+            let is_free = busy[slot as usize].is_none() && !busy.iter().flatten().any(|&(b, _)| b == block);
+            if !is_free || over {
+                continue;
+            }
+            let write = rng.below(2) == 0;
+            if write {
+                generations[block as usize] += 1;
+                let action = if rng.below(2) == 0 { Action::Write } else { Action::WriteDsync };
+                blocks.stage_write(queue, slot, block, generations[block as usize], action);
+            } else {
+                blocks.stage_read(queue, slot, block);
+            }
+            busy[slot as usize] = Some((block, write));
+        }
+        queue.submit_and_reap(1, &mut done).expect("a queue that works");
+        for Completion { slot, outcome } in done.drain(..) {
+            assert_eq!(outcome, Outcome::Full, "{:?} {:?}", queue.trouble(), mount.pnfs());
+            let (block, write) = busy[slot as usize].take().expect("it was in flight");
+            if !write {
+                blocks.verify(queue, slot, block, Some(generations[block as usize]));
+            }
+        }
+    }
+    sync(queue);
+    // Every block once more, by somebody who knows nothing: nothing was lost.
+    let fresh = crate::stand::mount(cluster, 0, "/a", Version::V3);
+    let file = fresh.file("data", Open::Read).expect("the file");
+    let mut check = fresh.queue(QueueOptions::new(1, BLOCK), &[&file]).expect("a queue");
+    for block in 0..BLOCKS {
+        blocks.stage_read(&mut check, 0, block);
+        check.submit_and_reap(1, &mut done).expect("a queue that works");
+        assert_eq!(done.pop().map(|c| c.outcome), Some(Outcome::Full));
+        blocks.verify(&check, 0, block, Some(generations[block as usize]));
+    }
+}
+
+/// Moves under load with one way of telling; what the client did about it has to be of that cause.
+fn moves(layouts: Layouts, tell: Tell, wrong: WrongNode, cause: Cause, refresh: Nanos) {
+    const MOVES: u32 = 6;
+    let cluster = cluster(layouts);
+    cluster.set_wrong_node(wrong);
+    let mount = mount_with(
+        cluster.target(0, "/a", Version::Pnfs),
+        nfs::MountOptions { layout_refresh: refresh, ..options() },
+    );
+    let file = mount.file("data", Open::New { mode: 0o640 }).expect("a new file");
+    let mut queue = mount.queue(QueueOptions::new(16, BLOCK), &[&file]).expect("a queue");
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // A recall needs the load to go on: moves are made beside it.
+        scope.spawn(|| {
+            for number in 0..MOVES {
+                let before = mount.pnfs().moves;
+                let moved = cluster.move_to("/a", &[(number as usize + 1) % 2], tell).expect("a move");
+                assert!(!moved.revoked, "{moved:?}");
+                let deadline = clock::now() + Nanos::millis(20_000);
+                while mount.pnfs().moves == before && clock::now() < deadline {
+                    clock::sleep(Nanos::millis(1));
+                }
+            }
+            over.store(true, Ordering::Release);
+        });
+        storm(&cluster, &mount, &mut queue, || over.load(Ordering::Acquire));
+    });
+    let counters = mount.pnfs();
+    assert_eq!(counters.moves, u64::from(MOVES), "{layouts:?} {tell:?} {counters:?}");
+    for one in mount.followed() {
+        assert_eq!(one.cause, cause, "{layouts:?} {tell:?} {one:?}");
+        assert!(one.from != one.to && one.path == "data");
+    }
+    // From now on nothing goes by the wrong node.
+    let before = node_counters(&cluster);
+    let blocks = Blocks::new(3, BLOCKS);
+    let channels = queue.channels();
+    blocks.write_all(&mut queue, 1_000, Action::Write);
+    blocks.read_all(&mut queue, 1_000);
+    let now = node_counters(&cluster);
+    assert!(
+        now.iter().zip(&before).all(|(now, then)| now.since(then).forwarded == 0),
+        "{layouts:?} {tell:?}"
+    );
+    assert_eq!(channels.len(), queue.channels().len());
+}
+
+#[test]
+fn moves_are_followed_by_recall() {
+    for layouts in LAYOUTS {
+        moves(layouts, Tell::Recall, WrongNode::Forward, Cause::Recall, Nanos(0));
+    }
+}
+
+#[test]
+fn moves_are_followed_by_notification() {
+    for layouts in LAYOUTS {
+        moves(layouts, Tell::Notify, WrongNode::Forward, Cause::Notification, Nanos(0));
+    }
+}
+
+#[test]
+fn moves_are_followed_by_flags() {
+    for layouts in LAYOUTS {
+        moves(layouts, Tell::Flags, WrongNode::Forward, Cause::Flags, Nanos(0));
+    }
+}
+
+#[test]
+fn silent_moves_are_followed_at_the_next_refresh() {
+    for layouts in LAYOUTS {
+        moves(layouts, Tell::Nobody, WrongNode::Forward, Cause::Refresh, Nanos::millis(200));
+    }
+}
+
+#[test]
+fn silent_moves_are_followed_when_the_wrong_node_refuses() {
+    for layouts in LAYOUTS {
+        for status in [Status::PNFS_NO_LAYOUT, Status::STALE] {
+            moves(layouts, Tell::Nobody, WrongNode::Refuse(status), Cause::DataServer, Nanos(0));
+        }
+    }
+}
