@@ -13,6 +13,8 @@ pub struct RunSummary {
     pub path: PathBuf,
     /// `calibrate`, `compare`, `doctor`; empty when it cannot be read.
     pub kind: String,
+    /// Which case, where the kind has several.
+    pub case: Option<String>,
     /// What was measured.
     pub target: String,
     /// When the run began, RFC 3339.
@@ -92,7 +94,8 @@ fn summary(id: String, path: PathBuf) -> RunSummary {
     let size = Bytes(std::fs::metadata(&path).map_or(0, |meta| meta.len()));
     match read {
         Ok((e, status)) => {
-            RunSummary { id, path, kind: e.kind, target: e.target, started_utc: e.started_utc, status, size }
+            let (kind, case, target, started_utc) = (e.kind, e.case, e.target, e.started_utc);
+            RunSummary { id, path, kind, case, target, started_utc, status, size }
         }
         Err(e) => {
             let unknown = String::new;
@@ -100,6 +103,7 @@ fn summary(id: String, path: PathBuf) -> RunSummary {
                 id,
                 path,
                 kind: unknown(),
+                case: None,
                 target: unknown(),
                 started_utc: unknown(),
                 status: e.to_string(),

@@ -55,7 +55,8 @@ fn list() -> Result<()> {
         return Ok(());
     }
     for run in runs {
-        anstream::println!("{}  {:<10} {:<12} {}", run.id, run.kind, run.status, run.target);
+        let what = [Some(run.kind), run.case].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        anstream::println!("{}  {what:<20} {:<12} {}", run.id, run.status, run.target);
     }
     anstream::println!("\nShow one: redoubt report NAME, or redoubt report last");
     Ok(())

@@ -29,15 +29,24 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Opens the run of that name, the record at that path, or the newest record in a directory.
+    /// Opens the run of that name, the record at that path, or the newest record in a directory that has top activity.
     ///
     /// # Errors
     /// There is none; it has no top activity and has ended.
     pub fn open(name: &str) -> Result<Self> {
-        let path = match Path::new(name) {
-            folder if folder.is_dir() => newest(folder)?,
-            _ => ::record::runs::find(name)?,
-        };
+        let folder = Path::new(name);
+        if !folder.is_dir() {
+            return Self::of(::record::runs::find(name)?);
+        }
+        let mut all = newest_first(folder)?.into_iter().map(Self::of);
+        let newest = all.next().with_context(|| {
+            format!("{} holds no record (*.redoubt). See what there is: redoubt report", folder.display())
+        })?;
+        // A calibration or a trace may be newer than all that had a database.
+        newest.or_else(|why| all.find_map(Result::ok).ok_or(why))
+    }
+
+    fn of(path: PathBuf) -> Result<Self> {
         let reader = Reader::open(&path)?;
         let experiment = reader.experiment()?;
         let status = reader.status()?;
@@ -154,16 +163,18 @@ impl Source for Recorded {
     }
 }
 
-/// The newest record of a folder.
-fn newest(folder: &Path) -> Result<PathBuf> {
+/// The records of a folder.
+fn newest_first(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries =
         std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
-    let records =
-        entries.flatten().map(|entry| entry.path()).filter(|p| p.extension().is_some_and(|e| e == "redoubt"));
-    let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|about| about.modified()).ok();
-    records.max_by_key(changed).with_context(|| {
-        format!("{} holds no record (*.redoubt). See what there is: redoubt report", folder.display())
-    })
+    let records = entries.flatten().map(|entry| entry.path());
+    let mut records: Vec<PathBuf> =
+        records.filter(|p| p.extension().is_some_and(|e| e == "redoubt")).collect();
+    records.sort_by_cached_key(|path| {
+        let changed = std::fs::metadata(path).and_then(|about| about.modified()).ok();
+        std::cmp::Reverse(changed)
+    });
+    Ok(records)
 }
 
 /// Since when a tick stands, and for how long: what its rows say; without rows, since the tick before, or the one that was planned.

@@ -5,10 +5,10 @@ use ::watch::draw::{Subject, Times};
 use ::watch::history::{Active, Device, History, Look, Work};
 use anyhow::Result;
 use host::counters::{DiskCounters, rates};
-use lab::server::Kind;
 use lab::server::sampler::Seen;
 use lab::server::url::Address;
 use lab::server::watcher::{Facts, Glance, Watcher, Word};
+use lab::server::{Kind, ServerError};
 use units::{Nanos, clock};
 use waits::{Grade, SessionKind};
 
@@ -86,7 +86,11 @@ impl Source for Live {
                     history.add(&look(self.kind, self.began, &glance));
                 }
                 Word::Lost(error) => {
-                    history.note(self.now(), format!("the server does not answer; trying again. {error}"));
+                    let why = match error {
+                        ServerError::Gone { said, .. } => format!("the server is gone, trying again: {said}"),
+                        error => format!("the server does not answer, trying again. {error}"),
+                    };
+                    history.note(self.now(), why);
                     self.set("server gone, trying again", true);
                 }
                 Word::Back(facts) => {

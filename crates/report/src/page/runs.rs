@@ -38,7 +38,7 @@ fn row(run: &RunSummary) -> String {
         "<tr><td class=\"text\"><label><input type=\"checkbox\" name=\"run\" value=\"{id}\" aria-label=\"choose {id}\"> {}</label></td>\
          <td class=\"text\"><a href=\"run/{id}\">{id}</a></td><td class=\"text\">{}</td><td class=\"text\" title=\"{}\">{}</td><td class=\"text\">{}</td><td>{}</td></tr>\n",
         escape(&words::moment(&run.started_utc)),
-        escape(&run.kind),
+        escape(&words::what(&run.kind, run.case.as_deref())),
         escape(&run.status),
         escape(status),
         escape(&run.target),
@@ -57,13 +57,16 @@ mod tests {
             id: id.into(),
             path: id.into(),
             kind: "compare".into(),
+            case: Some("commit".into()),
             target: "/data <x>".into(),
             started_utc: "2026-11-22T17:00:00Z".into(),
             status: status.into(),
             size: Bytes::kib(4),
         };
         let html = page("/home/runs", &[run("a-1", "finished"), run("b-2", "failed: \"x\" is gone")]);
-        for part in ["href=\"run/a-1\"", "value=\"b-2\"", "/data &lt;x&gt;", ">failed<", "2 runs"] {
+        for part in
+            ["href=\"run/a-1\"", "value=\"b-2\"", "/data &lt;x&gt;", ">failed<", ">compare commit<", "2 runs"]
+        {
             assert!(html.contains(part), "{part}: {html}");
         }
         assert!(!html.contains("<x>") && !html.contains("http"));

@@ -25,11 +25,7 @@ const WORDS: [&str; 3] = [
 ];
 
 pub fn draw(scene: &Scene<'_>, area: Rect, pen: &mut Pen<'_>) {
-    let cost = format!(
-        "{} looks, each asks the server for {:.1} ms.",
-        scene.history.looks(),
-        scene.history.cost().as_micros() / 1e3
-    );
+    let cost = format!("{} looks; each took {}.", scene.history.looks(), scene.history.cost());
     let width = area.width.saturating_sub(4).min(78);
     let words = WORDS.iter().map(|text| (*text).to_owned()).chain([cost]);
     let words: Vec<String> =

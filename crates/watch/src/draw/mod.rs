@@ -132,11 +132,6 @@ fn heading(scene: &Scene<'_>, plan: &Plan, pen: &mut Pen<'_>) {
     pen.text(x, y, width.saturating_sub(taken + 2), &subject.title, bold());
     let (from, to) = board.brush;
     let time = |t| subject.times.text(t);
-    let path = if board.path.is_empty() {
-        "All".to_owned()
-    } else {
-        format!("All ▸ {}", board.path.join(" ▸ "))
-    };
     let who = if scene.view.background() { " with background" } else { "" };
     let numbers = format!(
         "{}–{}{}  {} active{who}: {} on CPU, {} wait",
@@ -148,7 +143,8 @@ fn heading(scene: &Scene<'_>, plan: &Plan, pen: &mut Pen<'_>) {
         short((board.mean - board.on_cpu).max(0.0))
     );
     let taken = pen.right(x, y + 1, width, &numbers, Style::new());
-    pen.text(x, y + 1, width.saturating_sub(taken + 2), &path, bold());
+    let room = width.saturating_sub(taken + 2);
+    pen.text(x, y + 1, room, &path(&board.path, usize::from(room)), bold());
     let bottom = plan.keys;
     let newest = scene
         .history
@@ -164,6 +160,17 @@ fn heading(scene: &Scene<'_>, plan: &Plan, pen: &mut Pen<'_>) {
             pen.text(x, bottom, width, keys, dim());
         }
     }
+}
+
+/// The steps in `room` columns; where there are too many, the last ones.
+fn path(steps: &[String], room: usize) -> String {
+    let whole = |from: usize| {
+        let left_out = (from > 0).then_some("…");
+        let words = steps[from..].iter().map(String::as_str);
+        ["All"].into_iter().chain(left_out).chain(words).collect::<Vec<_>>().join(" ▸ ")
+    };
+    let fits = (0..steps.len()).map(whole).find(|path| path.chars().count() <= room);
+    fits.unwrap_or_else(|| whole(steps.len().saturating_sub(1)))
 }
 
 /// Writes within the screen.
@@ -272,6 +279,15 @@ mod tests {
         {
             assert_eq!(short(value), text);
         }
+    }
+
+    #[test]
+    fn a_long_path_keeps_its_end() {
+        let steps = ["Commit", "log file sync", "17 pgbench"].map(str::to_owned);
+        assert_eq!(path(&[], 3), "All");
+        assert_eq!(path(&steps[..1], 20), "All ▸ Commit");
+        assert_eq!(path(&steps, 60), "All ▸ Commit ▸ log file sync ▸ 17 pgbench");
+        assert_eq!(path(&steps, 25), "All ▸ … ▸ 17 pgbench");
     }
 
     #[test]

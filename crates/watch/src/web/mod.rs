@@ -116,7 +116,7 @@ pub fn board(board: &Board, subject: &Subject, history: &History, view: &View) -
         ("live", view.end().is_none().to_string()),
         ("mean", number(board.mean)),
         ("onCpu", number(board.on_cpu)),
-        ("cost", number(history.cost().as_micros() as f32 / 1e3)),
+        ("cost", text(&history.cost().to_string())),
         ("path", array(path)),
         ("bands", array(bands)),
         ("columns", array(columns)),
