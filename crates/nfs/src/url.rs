@@ -76,7 +76,7 @@ impl FromStr for Url {
         for option in query.split('&').filter(|option| !option.is_empty()) {
             match option.split_once('=') {
                 Some(("version", value)) => {
-                    let read = value.parse().map_err(|_| wrong("the version is v3, v4.0 or v4.1"))?;
+                    let read = value.parse().map_err(|_| wrong("the version is v3, v4.0, v4.1 or pnfs"))?;
                     version = Some(read);
                 }
                 Some(("mountport", value)) => {
@@ -160,6 +160,8 @@ mod tests {
             );
             assert_eq!(url.to_string().parse(), Ok(url), "it can be typed again");
         }
+        let pnfs: Url = "nfs://filer/v?version=pnfs".parse().expect("a URL");
+        assert_eq!(pnfs.to_string().parse(), Ok(pnfs), "it can be typed again");
         let url: Url = "nfs://filer:20/v?mountport=7&version=nfsv3".parse().expect("a URL");
         assert_eq!((url.version, url.mount_port, url.export.as_str()), (Some(Version::V3), Some(7), "/v"));
         assert_eq!(

@@ -1,5 +1,6 @@
 //! What can be typed, and the help that teaches it.
 
+pub mod nfs_lab;
 pub mod place;
 pub mod profile;
 pub mod server;
@@ -45,6 +46,8 @@ pub enum Command {
     Serve(Serve),
     /// Ask a database of ours, or a finished run, in SQL: tables, v$ views, ALTER SYSTEM.
     Sql(Sql),
+    /// A small NFS cluster on this machine, with pNFS, to try things on: nodes, moves, cuts, restarts.
+    NfsLab(nfs_lab::NfsLab),
     /// What can be asked, and the command for it.
     Cases,
     /// Undo what a killed run left: files, loop devices, mounts, settings.

@@ -30,7 +30,7 @@ impl fmt::Display for Version {
             Self::V3 => "v3",
             Self::V40 => "v4.0",
             Self::V41 => "v4.1",
-            Self::Pnfs => "v4.1 with pNFS",
+            Self::Pnfs => "pnfs",
         })
     }
 }

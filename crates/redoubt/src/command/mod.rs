@@ -7,6 +7,7 @@ mod cleanup;
 mod compare;
 mod doctor;
 mod mix;
+mod nfs_lab;
 mod profile;
 mod report;
 mod run;
@@ -48,6 +49,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Report(options)) => report::run(&options),
         Some(Command::Serve(options)) => serve::run(options),
+        Some(Command::NfsLab(options)) => nfs_lab::run(options),
         Some(Command::Sql(options)) => sql::run(&options),
         Some(Command::Cases) => {
             cases::run();
