@@ -102,7 +102,7 @@ impl Bench {
         facts.extend(storage.facts.iter().cloned());
         facts.extend(host::facts::cgroup_limits(&storage.stack));
         writer.facts(&facts.into_iter().map(fact_row).collect::<Vec<_>>())?;
-        writer.facts(&export::fact_rows(target))?;
+        writer.facts(&export::fact_rows(target, purpose.kind == "compare"))?;
         // Before anything is counted: a disk may be slow to answer.
         let health = Health::begin(&storage.leaves(), &mut writer)?;
         let sampler = Sampler::start(storage.watch(), SAMPLE_EVERY);

@@ -155,6 +155,10 @@ pub const COLUMNS: &[&str] = &[
     "size",
     "batch",
     "submit",
+    "IOPS",
+    "by Little",
+    "client CPU",
+    "stolen",
 ];
 
 /// The report for a terminal of `width` columns (80 is enough; below 60 is taken as 60), with ANSI colours when `color`.

@@ -38,6 +38,16 @@ impl Comparison<'_> {
                          "device_depth": submit.device_depth, "in_flight": submit.in_flight }),
             )?;
         }
+        let networked = self.design.candidates.iter().any(|candidate| candidate.setup.nfs.is_some());
+        for reads in proof.network_reads().into_iter().filter(|_| networked) {
+            bench.writer.event(
+                "nfs",
+                &json!({ "configuration": self.name(reads.index), "workload": reads.workload.about().name,
+                         "ops_per_second": reads.rate, "latency_mean_ns": reads.latency_ns,
+                         "in_flight": reads.workload.sessions(self.setup(reads.index).sessions),
+                         "client_cpu_share": reads.own_cpu_share, "steal_share": reads.steal_share }),
+            )?;
+        }
         let (path, bytes) = match &self.ground {
             Ground::Standing { subject, .. } => subject.data(),
             // No file of a visit is left; the directory has the same storage below.

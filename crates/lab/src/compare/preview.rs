@@ -149,7 +149,7 @@ fn uses(design: &Design, name: &str) -> bool {
     setups.any(|s| s.throttle.as_ref().is_some_and(named) || s.place.values().any(placed))
 }
 
-/// Places are told together where they are one, and by class where they are not.
+/// Places are told together where they are one, and by class where they are not; what means nothing here is not told.
 fn told_elsewhere(design: &Design, factor: Factor) -> bool {
     let of_class = |varied: &Factor| matches!(varied, Factor::Place(class) if *class != FileClass::Flash);
     let by_class = design.varied.iter().any(of_class);
@@ -160,6 +160,8 @@ fn told_elsewhere(design: &Design, factor: Factor) -> bool {
         }
         Factor::Places => by_class || several,
         Factor::Place(_) => !by_class && !several,
+        // The kernel has no part in it there.
+        Factor::Io | Factor::Api => design.candidates[0].setup.nfs.is_some(),
         _ => false,
     }
 }

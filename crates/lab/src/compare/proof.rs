@@ -28,6 +28,25 @@ struct Sums {
     /// Requests in the devices of the stage, mean over the trials.
     stage_depth: Option<f64>,
     delta: Delta,
+    /// Shares of this machine's processor time, means over the trials: of this program, and stolen.
+    own_cpu_share: Option<f64>,
+    steal_share: Option<f64>,
+}
+
+/// What reads over NFS gave under one configuration; means over its trials.
+pub struct NetworkReads {
+    /// Index of the configuration.
+    pub index: usize,
+    /// Which workload.
+    pub workload: Workload,
+    /// Operations per second.
+    pub rate: f64,
+    /// Mean latency by our own clock, nanoseconds.
+    pub latency_ns: f64,
+    /// This program's share of this machine's processor time, 0 to 1.
+    pub own_cpu_share: Option<f64>,
+    /// Share that the hypervisor took away, 0 to 1.
+    pub steal_share: Option<f64>,
 }
 
 /// How the requests of one workload were handed over under one configuration; means over its trials.
@@ -85,6 +104,11 @@ impl Proof {
         let n = f64::from(sums.trials);
         let mean = |old: f64, new: f64| (old * n + new) / (n + 1.0);
         sums.submit_share = mean(sums.submit_share, trial.submit_share.unwrap_or(0.0));
+        let own =
+            delta.cpu_busy_share.zip(delta.others_cpu_share).map(|(busy, others)| (busy - others).max(0.0));
+        for (sum, new) in [(&mut sums.own_cpu_share, own), (&mut sums.steal_share, delta.steal_share)] {
+            *sum = new.map(|new| mean(sum.unwrap_or(0.0), new));
+        }
         if let Some(depth) = depth {
             sums.stage_depth = Some(mean(sums.stage_depth.unwrap_or(0.0), depth));
         }
@@ -161,6 +185,26 @@ impl Proof {
         (0..self.configurations.len())
             .flat_map(|index| watched.iter().filter_map(move |workload| of(index, *workload)))
             .collect()
+    }
+}
+
+impl Proof {
+    /// What single-block reads gave, by workload and configuration.
+    pub fn network_reads(&self) -> Vec<NetworkReads> {
+        let of = |index: usize, workload: Workload| {
+            let sums = &self.sums[index][workload as usize];
+            (sums.trials > 0).then(|| NetworkReads {
+                index,
+                workload,
+                rate: sums.ops as f64 / sums.seconds.max(1e-9),
+                latency_ns: sums.histogram.mean(),
+                own_cpu_share: sums.own_cpu_share,
+                steal_share: sums.steal_share,
+            })
+        };
+        let all = 0..self.configurations.len();
+        let workloads = [Workload::ReadColdOne, Workload::ReadCold].into_iter();
+        workloads.flat_map(|workload| all.clone().filter_map(move |index| of(index, workload))).collect()
     }
 }
 

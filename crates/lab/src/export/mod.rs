@@ -74,8 +74,8 @@ pub fn version(path: &Path) -> Option<Version> {
     is_export(path).then(|| mounted(path).ok()).flatten().map(|storage| storage.mount().facts().version)
 }
 
-/// What was found at the export of `path`, for the record; nothing on this machine.
-pub fn fact_rows(path: &Path) -> Vec<FactRow> {
+/// What was found at the export of `path`, for the record; nothing on this machine. `varies`: the version is not the same all the time.
+pub fn fact_rows(path: &Path, varies: bool) -> Vec<FactRow> {
     let Some(storage) = is_export(path).then(|| mounted(path).ok()).flatten() else { return Vec::new() };
     let MountFacts { version, read_max, write_max, .. } = storage.mount().facts();
     let row = |name: &str, value: String, unit: &str| FactRow {
@@ -87,7 +87,11 @@ pub fn fact_rows(path: &Path) -> Vec<FactRow> {
         source: "our NFS client".into(),
     };
     vec![
-        row("type", format!("NFS{version}, our own client"), ""),
+        row(
+            "type",
+            if varies { "NFS, our own client".into() } else { format!("NFS{version}, our own client") },
+            "",
+        ),
         row("read_max", read_max.to_string(), "bytes"),
         row("write_max", write_max.to_string(), "bytes"),
     ]

@@ -64,6 +64,39 @@ fn a_case_runs_over_each_version() {
 }
 
 #[test]
+fn versions_are_compared_on_the_same_files() {
+    alone("exports::versions_are_compared_on_the_same_files", || {
+        let _turn = measuring();
+        let server = Server::start(&Conf::default());
+        let stage = Stage::new();
+        let url = url(nfs::Version::V40);
+        let typed = [
+            "compare",
+            "dnfs",
+            "--minutes",
+            "0.3",
+            "--size",
+            "64m",
+            "--vary",
+            "nfs=v3,v4.1",
+            "--server",
+            &url,
+        ];
+        let done = stage.run(&typed).ok();
+        for words in ["NFSv3", "NFSv4.1", "What the server gave", "by Little"] {
+            assert!(done.stdout.contains(words), "{words:?} is missing:\n{}", done.stdout);
+        }
+        assert!(done.stderr.contains("no file system, scheduler or device counter"), "{}", done.stderr);
+        let proofs: Vec<_> =
+            stage.reader().phases().expect("phases").into_iter().filter_map(|(_, p)| p.proof).collect();
+        for version in ["NFSv3 by our own client", "NFSv4.1 by our own client"] {
+            assert!(proofs.iter().any(|proof| proof.starts_with(version)), "{version}: {proofs:?}");
+        }
+        assert_empty(&server.export());
+    });
+}
+
+#[test]
 fn what_an_export_cannot_do_is_said() {
     alone("exports::what_an_export_cannot_do_is_said", || {
         let server = Server::start(&Conf::default());
@@ -72,6 +105,8 @@ fn what_an_export_cannot_do_is_said() {
             (&["run", "commit", "--io", "setall", "--dir", &url][..], "our own NFS client does it"),
             (&["run", "commit", "--target", "postgres", "--dir", &url], "mount the export"),
             (&["calibrate", "--destroy", "/dev/sdx", &url], "Leave --destroy away"),
+            (&["compare", "scheduler", "--dir", &url], "devices of this machine"),
+            (&["compare", "--vary", "fs=ext4,xfs", "--dir", &url], "the kernel has no part in it"),
             (&["doctor", &url], "is an export"),
             (&["calibrate", "nfs://127.0.0.1:1/vfs"], "cannot be reached"),
             (&["calibrate", "nfs://127.0.0.1/vfs?vers=3"], "version="),

@@ -5,6 +5,7 @@ use crate::model::calls::{Pair, Submit};
 use crate::model::compare::{Cell, Comparison, Workload};
 use crate::model::devices::DeviceUse;
 use crate::model::factors::Proof;
+use crate::model::network::Reads;
 use crate::model::passes::{Pass, Passes};
 use crate::model::ranked as said;
 use record::json::{Value, json};
@@ -81,6 +82,17 @@ pub(super) fn writers(c: &Comparison) -> Value {
         value
     };
     c.calls.pairs.iter().map(one).collect()
+}
+
+/// What an NFS server gave over each version.
+pub(super) fn network(c: &Comparison) -> Value {
+    let one = |r: &Reads| {
+        json!({ "configuration": c.configurations[r.configuration].name, "workload": c.workloads[r.workload].name,
+                "ops_per_second": number(r.rate), "latency_ns": number(r.latency_ns), "in_flight": number(r.in_flight),
+                "in_flight_by_little": number(r.little()), "client_cpu_share": r.client_cpu.map(number),
+                "steal_share": r.steal.map(number) })
+    };
+    c.network.iter().map(one).collect()
 }
 
 /// Every move of files, the largest gain first.

@@ -10,6 +10,7 @@ use super::devices::DeviceUse;
 use super::doubts::{Doubts, Marks};
 use super::evidence::Evidence;
 use super::factors::{self, Effects, Proof, Varied};
+use super::network::{self, Reads};
 use super::over_time::Stretch;
 use super::passes::{self, Passes};
 use super::placement::{self, Placement};
@@ -42,6 +43,8 @@ pub struct Comparison {
     pub passes: Vec<Passes>,
     /// What became of calls, where that was asked.
     pub calls: Calls,
+    /// What an NFS server gave over each version, where that was asked.
+    pub network: Vec<Reads>,
     /// The workloads, in the order of the plan.
     pub workloads: Vec<Workload>,
     /// The weighted verdict, or why there is none.
@@ -199,6 +202,7 @@ impl Comparison {
             placements: Vec::new(),
             passes: Vec::new(),
             calls: Calls::default(),
+            network: Vec::new(),
             workloads: Vec::new(),
             mix: Err(String::new()),
             rule,
@@ -223,6 +227,7 @@ impl Comparison {
         comparison.placements = placement::read(&comparison);
         comparison.passes = passes::read(evidence, &comparison);
         comparison.calls = Calls::read(evidence, &comparison);
+        comparison.network = network::read(evidence, &comparison);
         comparison.left_out = left_out.into_iter().collect();
         comparison.mix = weighted::mix(evidence, &comparison);
         Some(comparison)

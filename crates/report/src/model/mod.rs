@@ -16,6 +16,7 @@ pub mod evidence;
 pub mod factors;
 pub mod given;
 pub mod mix;
+pub mod network;
 pub mod over_time;
 pub mod passes;
 pub mod placement;

@@ -26,6 +26,7 @@ pub(super) fn sections(comparison: &Comparison) -> String {
         false => matrix(comparison),
     };
     out.push_str(&super::calls::sections(comparison));
+    out.push_str(&super::network::section(comparison));
     if let Ok(mix) = &comparison.mix {
         out.push_str(&super::mix::section(comparison, mix));
     }

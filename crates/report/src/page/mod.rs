@@ -11,6 +11,7 @@ mod compared;
 mod configurations;
 mod devices;
 mod mix;
+mod network;
 mod notes;
 mod passes;
 mod placement;

@@ -25,6 +25,7 @@ pub(super) fn report(page: Page, comparison: &Comparison) -> String {
         false => matrix(page, comparison),
     };
     out.push_str(&super::calls::report(page, comparison));
+    out.push_str(&super::network::report(page, comparison));
     if let Ok(mix) = &comparison.mix {
         out.push_str(&break_even(page, comparison, mix));
     }

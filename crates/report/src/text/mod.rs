@@ -11,6 +11,7 @@ mod canvas;
 mod compare;
 mod compared;
 mod devices;
+mod network;
 mod passes;
 mod plot;
 mod ranked;
