@@ -223,7 +223,7 @@ impl Factor {
     pub const fn grammar(self) -> &'static str {
         match self {
             Self::Target => "engine, postgres, mariadb or files",
-            Self::Nfs => "v3, v4.0, v4.1, with --dir nfs://server/export/path",
+            Self::Nfs => "v3, v4.0, v4.1, pnfs, with --dir nfs://server/export/path",
             Self::Fs => {
                 "here (the directory as it is), ext2, ext3, ext4, xfs, btrfs or another file system that mkfs knows, with its \
                  mount options behind a colon (ext4:data=writeback+noatime), or raw (no file system)"

@@ -255,6 +255,7 @@ impl Setup {
                 // A blocking mode has no API to speak of.
                 Factor::Api if !self.mode.asynchronous() => {}
                 Factor::Fs | Factor::Io | Factor::Api | Factor::Target => words.push(level),
+                Factor::Nfs if level == "pnfs" => words.push("pNFS".into()),
                 Factor::Nfs => words.push(format!("NFS{level}")),
                 Factor::Scheduler if level != "none" => words.push(level),
                 Factor::Places => words.push(format!("on {level}")),
@@ -372,6 +373,7 @@ mod tests {
             (Factor::Target, "files", "files"),
             (Factor::Target, "mariadb", "mariadb"),
             (Factor::Nfs, "nfsv4", "v4.0"),
+            (Factor::Nfs, "pnfs", "pnfs"),
             (Factor::Nfs, "as-is", "as-is"),
             (Factor::Parameter("fsync"), "on", "on"),
             (Factor::Parameter("fsync"), "default", "default"),
