@@ -374,7 +374,7 @@ table! {
 }
 
 table! {
-    /// What sessions waited for in one phase, counted exactly.
+    /// What sessions waited for in one phase: counted exactly by the embedded database, concluded from samples on a server.
     struct WaitEventRow in "wait_event" of "phase_id" {
         /// Whether users' sessions waited; false: processes of the database.
         foreground: bool,
@@ -382,8 +382,8 @@ table! {
         event: String,
         /// Its class.
         wait_class: String,
-        /// Waits that ended in the phase.
-        waits: u64,
+        /// Waits that ended in the phase; NULL where samples tell of the time alone (`statistic` `sampled`).
+        waits: Option<u64>,
         /// Those that ended because a time ran out.
         timeouts: u64,
         /// Time of all of them.
@@ -396,7 +396,8 @@ table! {
 table! {
     /// A counter of the database over one phase.
     struct StatisticRow in "statistic" of "phase_id" {
-        /// `system` (`v$sysstat`) or `time` (`v$sys_time_model`, nanoseconds).
+        /// `system` (`v$sysstat`), `time` (`v$sys_time_model`, nanoseconds) or `sampled` (`looks` at a server's sessions that the
+        /// phase's waits and times were concluded from).
         class: String,
         /// Its name, as Oracle has it.
         name: String,

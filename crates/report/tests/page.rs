@@ -242,7 +242,7 @@ fn evil_run(directory: &std::path::Path, evil: &str) {
         foreground: true,
         event: evil.into(),
         wait_class: evil.into(),
-        waits: 1,
+        waits: Some(1),
         time_ns: 9,
         histogram_micro: vec![1],
         ..WaitEventRow::default()

@@ -24,7 +24,7 @@ fn write(path: &Path) {
         foreground,
         event: event.into(),
         wait_class: "Commit".into(),
-        waits,
+        waits: Some(waits),
         time_ns: waits * 2_000_000,
         histogram_micro: histogram.to_vec(),
         ..WaitEventRow::default()

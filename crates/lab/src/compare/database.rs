@@ -14,6 +14,8 @@ use crate::database::order_entry::{Scale, Think};
 use crate::database::random_read::Shape;
 use crate::database::{inconsistent, scan, source};
 use crate::factor::Setup;
+use crate::server::sampled::Sampled;
+use crate::server::sampler::Sampler;
 use crate::stage::Proof;
 use crate::verify::Verification;
 use crate::workload::Trial;
@@ -73,8 +75,11 @@ impl Filled {
             Kind::Embedded(embedded) => Box::new(embedded.open(Bytes(self.data_bytes), setup)?),
             Kind::Served(served) => Box::new(served.open(setup, self.data_bytes, terms.cancel)?),
         };
+        let sampler = open.sample()?;
         Ok(DatabaseStay {
             open,
+            sampler,
+            sampled: Sampled::default(),
             seed: self.seed,
             scanned: self.scanned,
             terms,
@@ -94,6 +99,10 @@ impl Filled {
 /// The database while a configuration is in force.
 pub struct DatabaseStay<'v> {
     open: Box<dyn OpenDatabase + 'v>,
+    /// Looks at the sessions of a database that does not count their waits itself.
+    sampler: Option<Sampler>,
+    /// What it saw of the last workload.
+    sampled: Sampled,
     seed: Seed,
     scanned: Option<scan::Rows>,
     terms: Terms<'v>,
@@ -207,6 +216,7 @@ impl DatabaseStay<'_> {
             None => (0, least_bytes),
         };
         self.interval.get_or_insert(whole);
+        self.sampled = self.sampler.as_mut().map(|s| s.take(&trial.window)).unwrap_or_default();
         trial.flags = self.open.flags()?;
         Ok(trial)
     }
@@ -238,16 +248,19 @@ impl DatabaseStay<'_> {
 
     /// Writes waits, statistics and files of the last run.
     pub(super) fn store(&self, phase: i64, writer: &mut Writer) -> Result<(), LabError> {
-        self.interval.as_ref().map_or(Ok(()), |interval| interval.store(phase, writer))
+        self.interval.as_ref().map_or(Ok(()), |interval| interval.store(phase, writer))?;
+        self.sampled.store(phase, writer)
     }
 
     /// Shuts the database down.
     pub(super) fn leave(self) -> Result<Option<Verification>, LabError> {
+        drop(self.sampler);
         self.open.shut_down(self.terms.cancel)
     }
 
     /// Ends it after an error.
     pub(super) fn abandon(self) {
+        drop(self.sampler);
         self.open.abandon();
     }
 

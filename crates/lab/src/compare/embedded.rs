@@ -13,6 +13,7 @@ use crate::database::scan::{self, Scanned, Way};
 use crate::database::{Database, Flash, Places, Sizes, commit, inconsistent, segment_bytes, source};
 use crate::export::{self, Export, is_export};
 use crate::factor::Setup;
+use crate::server::sampler::Sampler;
 use crate::stage::Proof;
 use crate::verify::{self, Verification};
 use engine::{AlterSystem, EngineError, Instance, Session, Shutdown};
@@ -235,6 +236,10 @@ impl OpenDatabase for OpenEmbedded<'_> {
 
     fn observe(&self) -> Option<Observer> {
         Some(Observer::every(&self.instance, LOOK_EVERY))
+    }
+
+    fn sample(&self) -> Result<Option<Sampler>, LabError> {
+        Ok(None)
     }
 
     fn flags(&mut self) -> Result<String, LabError> {

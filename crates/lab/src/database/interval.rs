@@ -263,7 +263,7 @@ fn wait_rows(foreground: bool, totals: &Totals) -> Vec<WaitEventRow> {
         foreground,
         event,
         wait_class: class.to_owned(),
-        waits: t.waits,
+        waits: Some(t.waits),
         timeouts: t.timeouts,
         time_ns: t.waited.0,
         histogram_micro: t.histogram.to_vec(),

@@ -7,6 +7,7 @@ use super::order_entry::Think;
 use super::random_read::Shape;
 use super::scan::{Rows, Scanned, Way};
 use crate::LabError;
+use crate::server::sampler::Sampler;
 use crate::stage::Proof;
 use crate::verify::Verification;
 use host::counters::Watch;
@@ -113,6 +114,12 @@ pub trait OpenDatabase {
 
     /// Looks at its buffers from now on, where it shows them.
     fn observe(&self) -> Option<Observer>;
+
+    /// Looks at its sessions from now on, where it does not count itself what they wait for.
+    ///
+    /// # Errors
+    /// It refuses the connection.
+    fn sample(&self) -> Result<Option<Sampler>, LabError>;
 
     /// Open flags of its files during the last workload, as the kernel shows them.
     ///

@@ -23,6 +23,7 @@ pub mod postgres;
 pub mod profile;
 pub mod proof;
 pub(crate) mod run;
+pub mod sampled;
 pub mod sampler;
 pub mod site;
 pub mod url;

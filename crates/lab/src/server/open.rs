@@ -1,6 +1,7 @@
 //! A server that runs, in the verbs that cases need.
 
 use super::cases::{self, commit, order_entry, random_read, scan};
+use super::sampler::Sampler;
 use super::{Connection, Kind, Server, proof};
 use crate::LabError;
 use crate::database::drive::{Performance, Terms};
@@ -179,6 +180,10 @@ impl<S: DerefMut<Target = Server>> OpenDatabase for OpenServer<S> {
 
     fn observe(&self) -> Option<Observer> {
         None
+    }
+
+    fn sample(&self) -> Result<Option<Sampler>, LabError> {
+        Sampler::start(&*self.server).map(Some)
     }
 
     fn flags(&mut self) -> Result<String, LabError> {

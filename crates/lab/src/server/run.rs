@@ -375,6 +375,7 @@ fn store_commit_time(
     let each = |ns: f64| ns / trial.ops.max(1) as f64;
     let check = stats::check::commit_time(&CommitTime {
         sampled_ns: each(seen.committing.0 as f64),
+        elsewhere_ns: each(seen.committing_elsewhere.0 as f64),
         client_ns: times.commit_ns(),
         statement_ns: times.whole.mean_ns().unwrap_or_default(),
         commits: trial.ops,
@@ -383,7 +384,8 @@ fn store_commit_time(
     });
     bench.writer.event(
         "commit-time",
-        &json!({ "sampled_ns": each(seen.committing.0 as f64), "active_ns": each(seen.active.0 as f64), "ticks": seen.ticks,
+        &json!({ "sampled_ns": each(seen.committing.0 as f64), "elsewhere_ns": each(seen.committing_elsewhere.0 as f64),
+                 "active_ns": each(seen.active.0 as f64), "ticks": seen.ticks,
                  "commits": trial.ops, "client_ns": times.commit_ns(), "statement_ns": times.whole.mean_ns(),
                  "insert_ns": times.insert.mean_ns(), "commit_statement_ns": times.commit.mean_ns(),
                  "timed_apart": times.commit.count }),

@@ -4,6 +4,7 @@
 //! the embedded database's own history. What its words are taken for, and how well that fits, is kept beside
 //! ([`NativeWaitRow`]), so that the picture can say which part of it is exact, approximate or inferred.
 
+use super::sampled::Sampled;
 use super::site::Site;
 use super::{Connection, Kind, ServerError, mariadb, postgres};
 use crate::LabError;
@@ -35,6 +36,8 @@ pub struct Seen {
     pub wait: Option<String>,
     /// The event that says the same, and how well.
     pub event: Option<(Event, Grade)>,
+    /// Its commit goes on, whatever it waits for there; only MariaDB tells.
+    pub in_commit: bool,
     /// The beginning of its statement.
     pub statement: Option<String>,
     /// The statement without its values ([`shape`]).
@@ -149,12 +152,16 @@ pub struct SeenTime {
     pub active: Nanos,
     /// In `log file sync`.
     pub committing: Nanos,
+    /// In other waits of a commit.
+    pub committing_elsewhere: Nanos,
 }
 
 #[derive(Default)]
 struct Shelf {
     ticks: Vec<AshTickRow>,
     rows: Vec<AshRow>,
+    /// Users' sessions in a commit that waited for something else than redo: when, and the time that each look stands for.
+    elsewhere: Vec<(Nanos, Nanos)>,
     native: BTreeMap<(String, bool), NativeWaitRow>,
 }
 
@@ -226,7 +233,17 @@ impl Sampler {
                 seen.committing += Nanos(row.weight_ns);
             }
         }
+        let elsewhere = shelf.elsewhere.iter().filter(|(t, _)| between.contains(t));
+        seen.committing_elsewhere = elsewhere.fold(Nanos(0), |sum, (_, weight)| sum + *weight);
         seen
+    }
+
+    /// What all sessions were seen to do between two moments; whatever was seen until now is forgotten, stored or not.
+    pub fn take(&mut self, between: &Range<Nanos>) -> Sampled {
+        let shelf = std::mem::take(&mut *self.shelf.lock().unwrap_or_else(PoisonError::into_inner));
+        let within = |t_ns: u64| between.contains(&Nanos(t_ns));
+        let looks = shelf.ticks.iter().filter(|tick| within(tick.t_ns)).count();
+        Sampled::of(looks, shelf.rows.iter().filter(|row| within(row.t_ns)))
     }
 
     /// Whose sessions they are.
@@ -292,6 +309,10 @@ impl Shelf {
                 blocking_session: seen.blocker,
             });
             self.add_native(seen, class, look.weight);
+            let syncs = seen.event.is_some_and(|(event, _)| event == Event::LogFileSync);
+            if seen.in_commit && !syncs && seen.kind == SessionKind::Foreground {
+                self.elsewhere.push((look.began, look.weight));
+            }
         }
     }
 
@@ -331,6 +352,7 @@ mod tests {
             program: "test".into(),
             wait: wait.map(str::to_owned),
             event: wait.and_then(|wait| Event::from_postgres(kind, wait)),
+            in_commit: false,
             statement: None,
             shape: None,
             file: None,

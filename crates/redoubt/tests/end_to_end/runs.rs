@@ -112,7 +112,10 @@ fn run_plays_every_case_and_keeps_what_the_database_saw() {
         assert_eq!(reader.status().expect("status"), "finished", "{case}");
         assert_eq!(reader.experiment().expect("experiment").case.as_deref(), Some(case));
         let waits = reader.of_phases::<record::WaitEventRow>().expect("waits");
-        assert!(waits.iter().any(|(_, row)| !row.foreground && row.waits > 0), "{case}: no process waited");
+        assert!(
+            waits.iter().any(|(_, row)| !row.foreground && row.waits > Some(0)),
+            "{case}: no process waited"
+        );
         let files = reader.of_phases::<record::FileStatRow>().expect("files");
         assert!(
             files.iter().any(|(_, row)| row.small_writes + row.large_writes > 0),

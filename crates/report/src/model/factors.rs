@@ -101,6 +101,12 @@ impl Comparison {
         self.factors.iter().any(|f| f.name != "io" && f.name != "api")
     }
 
+    /// Whether any DB time was concluded from samples.
+    pub fn sampled(&self) -> bool {
+        let mut cells = self.workloads.iter().flat_map(|w| &w.cells);
+        cells.any(|cell| cell.spent.as_ref().is_some_and(|spent| spent.looks.is_some()))
+    }
+
     /// Whether more than one device was used and counted by itself.
     pub fn tells_devices_apart(&self) -> bool {
         let cells = self.workloads.iter().flat_map(|w| &w.cells);

@@ -128,10 +128,15 @@ impl Placement {
                 let (low, high) = (words::percent(s.low), words::percent(s.high));
                 format!(", {} of the gain of moving everything [{low} to {high}]", words::percent(s.value))
             });
-            let lead = if place == 0 { "the one move that pays most is" } else { "Next is" };
+            let lead = match (place, d.verdict) {
+                (0, Verdict::Better) => "the one move that pays most is",
+                (0, Verdict::Worse) => "no single move pays; least is lost by moving",
+                (0, _) => "no single move is shown to pay; nearest to it comes",
+                _ => "Next is",
+            };
             all.push(format!("{lead} {what}: {} × {gain}{share}.", words::ratio(d.ratio.value)));
             if place == 0 {
-                all.extend(m.because(workload));
+                all.extend(m.because(workload, d.verdict));
                 all.extend(m.on_the_devices(comparison, workload));
             }
         }
@@ -153,13 +158,13 @@ impl Placement {
 }
 
 impl Move {
-    /// What it removed from one operation.
-    fn because(&self, workload: &Workload) -> Option<String> {
-        let shorter = || self.waits.iter().filter(|w| w.1 > w.2);
+    /// What it removed from one operation, or added to it where it is worse.
+    fn because(&self, workload: &Workload, verdict: Verdict) -> Option<String> {
+        let changed = || self.waits.iter().filter(|w| (w.1 > w.2) != (verdict == Verdict::Worse));
         // Who waits for a lock waits for what its holder waits for: that is the reason, where it is known.
         let own =
             |w: &&(String, f64, f64)| !w.0.starts_with("enq: ") && !w.0.starts_with("waiting for a CPU");
-        let (event, old, new) = shorter().find(own).or_else(|| shorter().next())?;
+        let (event, old, new) = changed().find(own).or_else(|| changed().next())?;
         let one = workload.one_operation();
         if *new < 0.001 * old {
             let old = words::latency(*old);

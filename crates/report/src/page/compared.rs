@@ -4,7 +4,7 @@ use super::spent::{class_parts, colour, legend, switch};
 use crate::chart::bar;
 use crate::chart::escape;
 use crate::model::compare::{Cell, Comparison, Workload};
-use crate::model::database::spent::Spent;
+use crate::model::database::spent::{SAMPLED, Spent};
 use crate::words;
 
 /// One bar for each configuration, as long as DB time of one operation, for each workload that a database told about.
@@ -19,8 +19,9 @@ pub(super) fn section(comparison: &Comparison) -> String {
     let panels: String = first.iter().chain(&rest).map(|w| panel(comparison, w)).collect();
     format!(
         "<section id=\"db-time\">\n<div class=\"beside\"><h2>Where DB time went</h2>{}</div>\n<p class=\"note\">DB time of one operation \
-         as a bar, by wait class, over all blocks: the shorter bar is the faster configuration, and the part that shrank is why.</p>\n{}{panels}</section>\n",
+         as a bar, by wait class, over all blocks: the shorter bar is the faster configuration, and the part that shrank is why.{}</p>\n{}{panels}</section>\n",
         switch(),
+        if comparison.sampled() { format!(" {SAMPLED}") } else { String::new() },
         legend(all)
     )
 }

@@ -5,6 +5,7 @@ use super::area;
 use super::run::class_bar;
 use super::style::{left, right, width};
 use crate::model::compare::{Comparison, Workload};
+use crate::model::database::spent::SAMPLED;
 use crate::words;
 
 /// Columns of a time, and of the longest bar.
@@ -29,6 +30,9 @@ pub(super) fn report(page: Page, comparison: &Comparison) -> String {
     out.push_str(&page.dim_fold(&legend.collect::<Vec<_>>().join("  "), "", 0));
     for workload in workloads {
         out.push_str(&panel(page, comparison, workload));
+    }
+    if comparison.sampled() {
+        out.push_str(&page.dim_fold(SAMPLED, "", 0));
     }
     out
 }

@@ -6,7 +6,6 @@ pub mod order_entry;
 pub mod random_read;
 pub mod scan;
 
-use super::mariadb::DATABASE;
 use super::site::Site;
 use super::{Connection, Kind, Server, ServerError};
 use crate::LabError;
@@ -51,9 +50,13 @@ pub fn table_bytes(server: &Server, session: &mut dyn Connection, table: &str) -
     match server.kind() {
         Kind::Postgres => Ok(session.number(&format!("select pg_relation_size('{table}')"))? as u64),
         Kind::Mariadb => {
-            // Its own statistics lag behind; the file does not.
-            let file = server.data().join(DATABASE).join(format!("{table}.ibd"));
-            Ok(std::fs::metadata(file).map_or(0, |meta| meta.len()))
+            // The file grows by several MiB at a time, and other statistics are estimates: pages in use are counted here.
+            session.execute(&format!("analyze table {table}"))?;
+            let pages = "select stat_value * @@innodb_page_size from mysql.innodb_index_stats where stat_name = 'n_leaf_pages'";
+            let of = format!(
+                "database_name = database() and table_name = '{table}' and index_name in ('PRIMARY', 'GEN_CLUST_INDEX')"
+            );
+            Ok(session.number(&format!("{pages} and {of}"))? as u64)
         }
     }
 }

@@ -97,6 +97,7 @@ impl Thread {
         let shown = self.wait.as_ref().map(|(_, name)| name.clone()).filter(|name| name != "idle");
         let commits = self.commits(shown.is_some());
         let told = shown.filter(|name| name != CONTAINER);
+        let in_commit = self.state.as_deref().is_some_and(|state| state.eq_ignore_ascii_case("commit"));
         let (wait, event) = match told {
             _ if is_locked => {
                 (Some("LOCK WAIT".to_owned()), Some((Event::EnqTxRowLockContention, Grade::Inferred)))
@@ -114,6 +115,7 @@ impl Thread {
             program: format!("client {id}"),
             wait,
             event,
+            in_commit,
             statement: self.sql.as_deref().and_then(statement),
             shape: self.sql.as_deref().and_then(shape),
             file: self.file,
@@ -140,7 +142,8 @@ impl Thread {
         let kind = SessionKind::Background;
         let (statement, shape, blocker) = (None, None, None);
         let (session, wait, file) = (number, Some(wait), self.file);
-        Some(Seen { session, kind, program, wait, event, statement, shape, file, blocker })
+        let in_commit = false;
+        Some(Seen { session, kind, program, wait, event, in_commit, statement, shape, file, blocker })
     }
 }
 

@@ -35,6 +35,7 @@ fn session(row: Vec<Option<String>>) -> Option<Seen> {
         program: application.filter(|name| users && !name.is_empty()).unwrap_or(backend),
         wait,
         event,
+        in_commit: false,
         statement: query.as_deref().filter(|_| users).and_then(statement),
         shape: query.as_deref().filter(|_| users).and_then(shape),
         file: None,

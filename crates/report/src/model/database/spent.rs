@@ -13,6 +13,10 @@ use waits::{Event, Part};
 /// Waits and CPU may miss DB time by this share.
 pub const TOLERANCE: f64 = 0.05;
 
+/// What times of a server are; how well each of its own words fits, a run of it lists.
+pub const SAMPLED: &str = "A server does not count what its sessions wait for: the times are those of ten looks a second at all of them, \
+     each standing for the time since the look before. What MariaDB shows of a commit's wait is inferred.";
+
 /// Time on the run queue, as statistics of the operating system are called.
 const RUN_QUEUE: &str = "OS Wait-cpu (latency) time";
 
@@ -31,6 +35,8 @@ pub struct Spent {
     pub foreground: Vec<EventLine>,
     /// What background processes did, longest first; CPU is one of the lines.
     pub background: Vec<EventLine>,
+    /// Looks at the sessions that all of it was concluded from; none where the database counted it.
+    pub looks: Option<f64>,
     /// `log file sync` in parts, in the order in which they happen; empty when nobody waited for it.
     pub sync: Vec<EventLine>,
 }
@@ -42,7 +48,7 @@ pub struct EventLine {
     pub name: String,
     /// Its class.
     pub class: Class,
-    /// Waits that ended; none for CPU and for waiting for one.
+    /// Waits that ended; none for CPU, for waiting for one, and where samples tell of the time alone.
     pub waits: Option<u64>,
     /// Those that ended because a time ran out.
     pub timeouts: u64,
@@ -72,11 +78,12 @@ impl Spent {
     /// Of `phases`; none where the database was not asked.
     pub fn of(evidence: &Evidence, phases: &[i64]) -> Option<Self> {
         let rows = || phases.iter().filter_map(|id| evidence.waits.get(id)).flatten();
-        let time = |name: &str| -> Option<f64> {
+        let statistic = |class: &str, name: &str| -> Option<f64> {
             let of_phases = phases.iter().filter_map(|id| evidence.statistics.get(id)).flatten();
-            let mut values = of_phases.filter(|s| s.class == "time" && s.name == name).map(|s| s.value);
+            let mut values = of_phases.filter(|s| s.class == class && s.name == name).map(|s| s.value);
             values.next().map(|first| first + values.sum::<f64>())
         };
+        let time = |name: &str| statistic("time", name);
         if rows().next().is_none() && time("DB time").is_none() {
             return None;
         }
@@ -114,6 +121,7 @@ impl Spent {
             cpu_inside_waits_ns: all_cpu_ns - cpu_ns,
             foreground: lines(true, (cpu_ns, queue_ns), db_time_ns),
             background: lines(false, (background_cpu_ns, 0.0), background_ns),
+            looks: statistic("sampled", "looks"),
             sync,
         })
     }
@@ -179,13 +187,13 @@ fn sorted<'r>(
     }
     for row in rows {
         let Some(class) = Class::named(&row.wait_class) else { continue };
-        let known = lines.iter().position(|l| l.waits.is_some() && l.name == row.event);
+        let known = lines.iter().position(|l| l.class == class && l.name == row.event);
         let index = known.unwrap_or_else(|| {
             lines.push(line(&row.event, class, Some(0)));
             lines.len() - 1
         });
         let sum = &mut lines[index];
-        sum.waits = sum.waits.map(|waits| waits + row.waits);
+        sum.waits = sum.waits.zip(row.waits).map(|(sum, waits)| sum + waits);
         sum.timeouts += row.timeouts;
         sum.time_ns += row.time_ns as f64;
         sum.buckets.add(&row.histogram_micro);

@@ -250,7 +250,7 @@ impl Scene {
         let sync = rows.iter().find(|r| r.event == "log file sync").cloned();
         if let Some(sync) = sync {
             for (part, share) in [("queue", 0.21), ("write", 0.71), ("wake-up", 0.08)] {
-                let mean = sync.time_ns as f64 / sync.waits as f64 / 1e3 * share;
+                let mean = sync.time_ns as f64 / sync.waits.unwrap_or(1) as f64 / 1e3 * share;
                 let name: &'static str = Box::leak(format!("log file sync: {part}").into_boxed_str());
                 rows.push(waited(&mut self.rng, true, (name, "Commit", share, mean), sync.time_ns as f64));
             }
@@ -261,7 +261,8 @@ impl Scene {
             let row = waited(&mut self.rng, false, *source, work.seconds * 1e9);
             match rows.iter_mut().find(|r| !r.foreground && r.event == row.event) {
                 Some(sum) => {
-                    (sum.waits, sum.time_ns) = (sum.waits + row.waits, sum.time_ns + row.time_ns);
+                    sum.waits = sum.waits.zip(row.waits).map(|(a, b)| a + b);
+                    sum.time_ns += row.time_ns;
                     sum.histogram_micro.iter_mut().zip(&row.histogram_micro).for_each(|(a, b)| *a += b);
                 }
                 None => rows.push(row),
@@ -271,7 +272,7 @@ impl Scene {
             wait_class: "Idle".into(),
             event: "rdbms ipc message".into(),
             time_ns: 1 << 40,
-            waits: 9,
+            waits: Some(9),
             ..rows[0].clone()
         });
         self.writer.of_phase(phase, &rows).expect("waits");
@@ -499,7 +500,7 @@ fn waited(
         foreground,
         event: event.into(),
         wait_class: class.into(),
-        waits: histogram_micro.iter().sum(),
+        waits: Some(histogram_micro.iter().sum()),
         timeouts: 0,
         time_ns: (whole * share) as u64,
         histogram_micro,
