@@ -153,7 +153,7 @@ fn compared(stage: &Stage, arguments: &[&str], words: &[&str]) {
 fn settings_of_postgresql_are_compared_and_proven() {
     let stage = passable();
     let (old, new) = ("wal_sync_method fdatasync", "wal_sync_method open_datasync");
-    compared(&stage, &["commit", "--target", "postgres"], &[old, new]);
+    compared(&stage, &["commit", "--target", "postgres"], &[old, new, "log file sync"]);
     for (configuration, synced, method) in [(old, false, "=fdatasync"), (new, true, "=open_datasync")] {
         let (flags, proofs) = shown(&stage, configuration);
         assert!(!flags.is_empty());
@@ -170,7 +170,7 @@ fn modes_of_mariadb_are_flags_of_its_files() {
     compared(
         &stage,
         &["commit", "--target", "mariadb", "--vary", "io=none,directio"],
-        &["none", "directio", "commit"],
+        &["none", "directio", "commit", "log file sync"],
     );
     for (configuration, direct) in [("none", false), ("directio", true)] {
         let (flags, proofs) = shown(&stage, configuration);

@@ -14,8 +14,8 @@ use waits::{Event, Part};
 pub const TOLERANCE: f64 = 0.05;
 
 /// What times of a server are; how well each of its own words fits, a run of it lists.
-pub const SAMPLED: &str = "A server does not count what its sessions wait for: the times are those of ten looks a second at all of them, \
-     each standing for the time since the look before. What MariaDB shows of a commit's wait is inferred.";
+pub const SAMPLED: &str = "A server does not count what its sessions wait for: DB time is the time that clients waited for answers, and ten looks \
+     a second at all sessions say how it divides. What MariaDB shows of a commit's wait is inferred.";
 
 /// Time on the run queue, as statistics of the operating system are called.
 const RUN_QUEUE: &str = "OS Wait-cpu (latency) time";
@@ -83,16 +83,25 @@ impl Spent {
             let mut values = of_phases.filter(|s| s.class == class && s.name == name).map(|s| s.value);
             values.next().map(|first| first + values.sum::<f64>())
         };
-        let time = |name: &str| statistic("time", name);
+        // Looks tell shares; how long it took all together, the clients know better.
+        let looks = statistic("sampled", "looks");
+        let of_phases = || evidence.phases.iter().filter(|(id, _)| phases.contains(id));
+        let clients_ns: f64 = of_phases().map(|(_, p)| p.latency_sum_ns as f64).sum();
+        let sampled_ns = looks.and_then(|_| statistic("time", "DB time")).filter(|ns| *ns > 0.0);
+        let scale = sampled_ns.filter(|_| clients_ns > 0.0).map_or(1.0, |ns| clients_ns / ns);
+        let scale = |of_users: bool| if of_users { scale } else { 1.0 };
+        let time = |name: &str| statistic("time", name).map(|ns| ns * scale(name.starts_with("DB ")));
         if rows().next().is_none() && time("DB time").is_none() {
             return None;
         }
-        let of_phases = evidence.phases.iter().filter(|(id, _)| phases.contains(id));
-        let seconds: f64 = of_phases.map(|(_, p)| p.end_ns.saturating_sub(p.start_ns) as f64 / 1e9).sum();
+        let seconds: f64 = of_phases().map(|(_, p)| p.end_ns.saturating_sub(p.start_ns) as f64 / 1e9).sum();
         let part = |row: &WaitEventRow| row.event.starts_with("log file sync: ");
         let total = |foreground: bool| -> f64 {
             let of_kind = rows().filter(|r| r.foreground == foreground && !part(r));
-            of_kind.filter(|r| Class::named(&r.wait_class).is_some()).map(|r| r.time_ns as f64).sum()
+            of_kind
+                .filter(|r| Class::named(&r.wait_class).is_some())
+                .map(|r| r.time_ns as f64 * scale(foreground))
+                .sum()
         };
         // Without a time model the waits are all that is known of the time.
         let all_cpu_ns = time("DB CPU").unwrap_or(0.0);
@@ -108,10 +117,10 @@ impl Spent {
             time("background elapsed time").unwrap_or_else(|| total(false) + background_cpu_ns);
         let lines = |foreground: bool, off_wait: (f64, f64), whole: f64| {
             let of_kind = rows().filter(|r| r.foreground == foreground && !part(r));
-            sorted(of_kind, off_wait, whole, seconds)
+            sorted(of_kind, off_wait, (whole, seconds), scale(foreground))
         };
         let parts = rows().filter(|r| r.foreground && part(r));
-        let mut sync = sorted(parts, (0.0, 0.0), db_time_ns, seconds);
+        let mut sync = sorted(parts, (0.0, 0.0), (db_time_ns, seconds), 1.0);
         let order = |line: &EventLine| Part::ALL.iter().position(|p| line.name.ends_with(p.name()));
         sync.sort_by_key(|line| order(line));
         Some(Self {
@@ -121,7 +130,7 @@ impl Spent {
             cpu_inside_waits_ns: all_cpu_ns - cpu_ns,
             foreground: lines(true, (cpu_ns, queue_ns), db_time_ns),
             background: lines(false, (background_cpu_ns, 0.0), background_ns),
-            looks: statistic("sampled", "looks"),
+            looks,
             sync,
         })
     }
@@ -165,8 +174,8 @@ pub fn by_class(lines: &[EventLine]) -> Vec<(Class, f64)> {
 fn sorted<'r>(
     rows: impl Iterator<Item = &'r WaitEventRow>,
     (cpu_ns, queue_ns): (f64, f64),
-    whole_ns: f64,
-    seconds: f64,
+    (whole_ns, seconds): (f64, f64),
+    scale: f64,
 ) -> Vec<EventLine> {
     let mut lines: Vec<EventLine> = Vec::new();
     let line = |name: &str, class, waits| EventLine {
@@ -195,7 +204,7 @@ fn sorted<'r>(
         let sum = &mut lines[index];
         sum.waits = sum.waits.zip(row.waits).map(|(sum, waits)| sum + waits);
         sum.timeouts += row.timeouts;
-        sum.time_ns += row.time_ns as f64;
+        sum.time_ns += row.time_ns as f64 * scale;
         sum.buckets.add(&row.histogram_micro);
     }
     for line in &mut lines {
