@@ -165,7 +165,7 @@ impl Options {
     /// What its configuration is called: on an export the version of NFS, as no mode and no API of the kernel has a part in it.
     pub(crate) fn name(&self) -> String {
         export::version(&self.directory)
-            .map_or_else(|| self.configuration.name(), |version| format!("NFS{version}"))
+            .map_or_else(|| self.configuration.name(), |version| version.title().to_owned())
     }
 }
 

@@ -248,7 +248,8 @@ impl OpenDatabase for OpenEmbedded<'_> {
         let name = &self.embedded.data_file;
         if let Some(version) = export::version(name) {
             return Ok(format!(
-                "NFS{version} by our own client, past every cache of this machine as with O_DIRECT"
+                "{} by our own client, past every cache of this machine as with O_DIRECT",
+                version.title()
             ));
         }
         let open = self.instance.core.files.all().into_iter().find(|file| file.path == *name);

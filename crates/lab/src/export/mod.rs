@@ -87,11 +87,7 @@ pub fn fact_rows(path: &Path, varies: bool) -> Vec<FactRow> {
         source: "our NFS client".into(),
     };
     vec![
-        row(
-            "type",
-            if varies { "NFS, our own client".into() } else { format!("NFS{version}, our own client") },
-            "",
-        ),
+        row("type", format!("{}, our own client", if varies { "NFS" } else { version.title() }), ""),
         row("read_max", read_max.to_string(), "bytes"),
         row("write_max", write_max.to_string(), "bytes"),
     ]

@@ -255,8 +255,7 @@ impl Setup {
                 // A blocking mode has no API to speak of.
                 Factor::Api if !self.mode.asynchronous() => {}
                 Factor::Fs | Factor::Io | Factor::Api | Factor::Target => words.push(level),
-                Factor::Nfs if level == "pnfs" => words.push("pNFS".into()),
-                Factor::Nfs => words.push(format!("NFS{level}")),
+                Factor::Nfs => words.push(self.nfs.map_or("NFS as it is", Version::title).into()),
                 Factor::Scheduler if level != "none" => words.push(level),
                 Factor::Places => words.push(format!("on {level}")),
                 Factor::Place(FileClass::Flash) if level == "none" => words.push("no flash cache".into()),

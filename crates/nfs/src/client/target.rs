@@ -18,6 +18,16 @@ pub enum Version {
 }
 
 impl Version {
+    /// As people call it: `NFSv4.1`, `pNFS`.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::V3 => "NFSv3",
+            Self::V40 => "NFSv4.0",
+            Self::V41 => "NFSv4.1",
+            Self::Pnfs => "pNFS",
+        }
+    }
+
     /// Whether calls are made in sessions.
     pub(crate) const fn has_sessions(self) -> bool {
         matches!(self, Self::V41 | Self::Pnfs)

@@ -241,8 +241,8 @@ fn panel(comparison: &Comparison, workload: &Workload) -> String {
         concat!(
             "<section class=\"panel\" id=\"{id}\">\n<h3>{title} <small>{question}{sessions}</small></h3>\n<p class=\"say\">{say}.</p>\n",
             "<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:14.5%\"><col style=\"width:8%\">",
-            "<col style=\"width:24%\"><col style=\"width:16.5%\"><col style=\"width:10%\"><col style=\"width:13.5%\">",
-            "<col style=\"width:6.75%\"><col style=\"width:6.75%\"></colgroup>\n<thead><tr><th></th><th scope=\"col\">{metric}</th>",
+            "<col style=\"width:24%\"><col style=\"width:15%\"><col style=\"width:10.5%\"><col style=\"width:13%\">",
+            "<col style=\"width:7.5%\"><col style=\"width:7.5%\"></colgroup>\n<thead><tr><th></th><th scope=\"col\">{metric}</th>",
             "<th class=\"draw\">{axis}</th><th class=\"text\" scope=\"col\">ratio</th><th class=\"text\" scope=\"col\">verdict</th>",
             "<th class=\"draw\">{latency}</th><th scope=\"col\">mean</th><th scope=\"col\">p99</th></tr></thead>\n",
             "<tbody>\n{rows}</tbody></table></div>\n</section>\n"
