@@ -1,9 +1,8 @@
 //! Where a server's sessions spent a phase, by samples: the same rows that the embedded database counts exactly.
 
+use crate::LabError;
 use record::{AshRow, StatisticRow, WaitEventRow, Writer};
 use std::collections::BTreeMap;
-
-use crate::LabError;
 
 /// Sums of what was seen in one phase. An event has time and no number of waits: a look sees that somebody waits, not how often.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,4 +1,5 @@
-//! Where DB time went: exact waits of some phases beside the time model, and whether the two agree.
+//! Where DB time went: exact waits of some phases beside the time model, and whether the two agree. Of a server in a comparison the
+//! clients' time is known, and samples tell how it divides.
 //!
 //! Shares are of DB time, never of waits alone, and AAS (average active sessions) stands beside them. Users' sessions and
 //! background processes are kept apart: the same write is waited for by both, so their sum would count it twice.
