@@ -25,8 +25,8 @@ pub mod xdr;
 
 pub use attributes::{Attributes, Kind};
 pub use client::{
-    Cause, ChannelCounters, File, Followed, Mount, MountFacts, MountOptions, NetworkCounters, NfsError, Open,
-    PORT, Path, PnfsCounters, Queue, QueueOptions, Target, Version,
+    Alert, Cause, ChannelCounters, File, Followed, Mount, MountFacts, MountOptions, NetworkCounters,
+    NfsError, Open, PORT, Path, PnfsCounters, Queue, QueueOptions, Target, Version,
 };
 pub use handle::Handle;
 pub use listing::{Listing, Place};

@@ -5,9 +5,10 @@ use crate::node::{Fault, Node};
 use crate::store::{Budget, PIECE_BYTES};
 use crate::tree::Tree;
 use nfs::{Path, Status, Target, Version};
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock, Weak};
 use thiserror::Error;
 use units::Nanos;
 
@@ -131,6 +132,9 @@ pub(crate) struct Shared {
     pub(crate) budget: Arc<Budget>,
     pub(crate) layouts: RwLock<Layouts>,
     pub(crate) wrong_node: RwLock<WrongNode>,
+    /// Layouts that clients hold, by the number in their handles.
+    pub(crate) grants: Mutex<HashMap<u64, Weak<u64>>>,
+    pub(crate) next_grant: AtomicU64,
     /// One move at a time.
     pub(crate) moving: Mutex<()>,
 }
@@ -159,6 +163,8 @@ impl Cluster {
             nodes,
             tree,
             budget,
+            grants: Mutex::default(),
+            next_grant: 1.into(),
             moving: Mutex::default(),
             options,
         });
@@ -251,7 +257,8 @@ impl Cluster {
         self.node(node)?.restore(&self.shared)
     }
 
-    /// Restarts node `node`: connections and all that it remembers of clients are gone, and so is what its verifier stood for; data stays.
+    /// Restarts node `node`: connections and all that it remembers of clients are gone, and so are
+    /// writes that were not committed; other data stays.
     ///
     /// # Errors
     /// [`LabError`].

@@ -3,6 +3,7 @@
 use crate::cluster::Shared;
 use crate::counters::count;
 use crate::node::Node;
+use crate::replies::{Call, Seen};
 use crate::store::lock;
 use crate::wire::{MESSAGE_BYTES_MAX, Stop};
 use crate::{interconnect, v3, v4};
@@ -12,7 +13,7 @@ use nfs::rpc::reply::{self, Message};
 use nfs::xdr::{Malformed, Reader, Writer};
 use std::collections::HashMap;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
@@ -46,11 +47,13 @@ impl Line {
 /// Serves `stream` until it ends.
 pub(crate) fn run(shared: &Weak<Shared>, node: usize, id: u64, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
-    if let Ok(copy) = stream.try_clone() {
+    if let (Ok(copy), Ok(client)) = (stream.try_clone(), stream.peer_addr()) {
         let line = Arc::new(Line { stream: Mutex::new(copy), waiting: Mutex::default() });
         let mut server = Server {
             shared,
             node,
+            client: client.ip(),
+            is_node: false,
             line,
             records: Records::new(MESSAGE_BYTES_MAX),
             answers: Writer::new(),
@@ -67,6 +70,9 @@ pub(crate) fn run(shared: &Weak<Shared>, node: usize, id: u64, stream: TcpStream
 struct Server<'a> {
     shared: &'a Weak<Shared>,
     node: usize,
+    client: IpAddr,
+    /// It is another node that asks.
+    is_node: bool,
     line: Arc<Line>,
     records: Records,
     answers: Writer,
@@ -107,28 +113,54 @@ impl Server<'_> {
                     }
                 }
                 Message::Call { xid, procedure, arguments } => {
-                    let context = Context { shared, node, line: &self.line, scratch: &mut self.scratch };
-                    answer(context, &mut self.answers, xid, procedure, arguments);
+                    let call =
+                        changes(procedure, arguments).then(|| Call::new(self.client, xid, arguments.rest()));
+                    self.is_node |= procedure.program == interconnect::PROGRAM;
+                    let start = self.answers.len();
+                    match call.map_or(Seen::New, |call| node.replies.begin(call)) {
+                        Seen::New => {
+                            let context =
+                                Context { shared, node, line: &self.line, scratch: &mut self.scratch };
+                            answer(context, &mut self.answers, xid, procedure, arguments);
+                            let reply = &self.answers.bytes()[start..];
+                            call.into_iter().for_each(|call| node.replies.end(call, reply));
+                        }
+                        // It is answered where it came first.
+                        Seen::AtWork => count(&node.counters.replayed),
+                        Seen::Done(reply) => {
+                            count(&node.counters.replayed);
+                            self.answers.raw(&reply);
+                        }
+                    }
                 }
             }
             if self.answers.len() >= ANSWERS_BYTES {
-                flush(node, &self.line, &mut self.answers)?;
+                self.flush(node)?;
             }
         }
-        flush(node, &self.line, &mut self.answers)
+        self.flush(node)
     }
-}
 
-fn flush(node: &Node, line: &Line, answers: &mut Writer) -> std::io::Result<()> {
-    if !answers.is_empty() && !node.mute.load(Ordering::Acquire) {
-        line.send(answers.bytes())?;
+    fn flush(&mut self, node: &Node) -> std::io::Result<()> {
+        if !self.answers.is_empty() && (self.is_node || !node.mute.load(Ordering::Acquire)) {
+            self.line.send(self.answers.bytes())?;
+        }
+        self.answers.clear();
+        Ok(())
     }
-    answers.clear();
-    Ok(())
 }
 
 fn broken(malformed: Malformed) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, malformed.to_string())
+}
+
+/// Whether a call without a session changes something: then it is done once.
+fn changes(procedure: Procedure, mut arguments: Reader<'_>) -> bool {
+    match (procedure.program, procedure.version, procedure.number) {
+        (100_003, 3, number) => matches!(number, 2 | 7..=15),
+        (100_003, 4, 1) => arguments.opaque("a tag", 1024).is_ok() && arguments.u32() == Ok(0),
+        _ => false,
+    }
 }
 
 /// CPU time of this thread.

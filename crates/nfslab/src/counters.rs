@@ -57,6 +57,8 @@ counters! {
     served,
     /// Calls that were answered from the cache of replies.
     replayed,
+    /// Refusals of data servers that clients told of, giving a layout back.
+    reported,
     /// Calls that were made to clients.
     callbacks,
     /// Messages that were no NFS, and ended their connection.

@@ -157,7 +157,7 @@ pub(crate) fn serve(node: &Node, number: u32, r: &mut Reader<'_>, w: &mut Writer
         }
         _ => {
             let data = r.opaque("the data of a part", TRANSFER_BYTES_MAX as usize)?;
-            w.u32(node.store.write(file, offset, data).err().map_or(0, |status| status.0));
+            w.u32(node.store.write(file, offset, data, true).err().map_or(0, |status| status.0));
         }
     }
     Ok(())

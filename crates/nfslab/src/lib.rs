@@ -22,6 +22,7 @@ mod counters;
 mod interconnect;
 mod moves;
 mod node;
+mod replies;
 mod store;
 mod transfer;
 mod tree;

@@ -4,6 +4,7 @@ use crate::cluster::{LabError, Shared, name};
 use crate::connection;
 use crate::counters::Counting;
 use crate::interconnect::Interconnect;
+use crate::replies::Replies;
 use crate::store::{Budget, Store, lock};
 use crate::v4::state::States;
 use nfs::Status;
@@ -23,6 +24,8 @@ pub(crate) struct Node {
     pub(crate) interconnect: Interconnect,
     pub(crate) counters: Counting,
     pub(crate) v4: States,
+    /// To calls without a session.
+    pub(crate) replies: Replies,
     /// What WRITE and COMMIT say: another one after each restart.
     pub(crate) verifier: AtomicU64,
     /// Replies are lost.
@@ -53,6 +56,7 @@ impl Node {
             interconnect: Interconnect::default(),
             counters: Counting::default(),
             v4: States::new(index),
+            replies: Replies::default(),
             verifier: AtomicU64::new(Seed::draw().0),
             mute: false.into(),
             fault: Mutex::new(Fault { status: Status::IO, times: 0, delay: Nanos(0) }),
@@ -104,6 +108,13 @@ impl Node {
     /// What a restart takes away.
     pub(crate) fn forget(&self) {
         self.v4.forget();
+        self.replies.forget();
+        // Those who are still at something have nobody to answer any more; what they do has to be over before.
+        let patience = clock::now() + Nanos::millis(200);
+        while !lock(&self.connections).is_empty() && clock::now() < patience {
+            clock::sleep(Nanos::millis(1));
+        }
+        self.store.lose();
         self.verifier.store(Seed::draw().0, Ordering::Release);
     }
 
@@ -127,7 +138,12 @@ impl Node {
             }
         });
         if delay > Nanos(0) {
+            let boot = self.v4.boot();
             clock::sleep(delay);
+            // What was asked of a node before its restart is not done after it.
+            if self.v4.boot() != boot {
+                return Err(Status::IO);
+            }
         }
         failed.map_or(Ok(()), Err)
     }

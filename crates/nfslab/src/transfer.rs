@@ -3,18 +3,19 @@
 use crate::cluster::{Shared, WrongNode};
 use crate::counters::count;
 use crate::node::Node;
+use crate::store::lock;
 use crate::tree::Inode;
 use crate::wire::FILE_BYTES_MAX;
 use nfs::Status;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// A client's transfer: at which node, of which file, and whether it came by a layout.
+/// A client's transfer: at which node, of which file, and the layout that it came by, 0 for none.
 #[derive(Clone, Copy)]
 pub(crate) struct Access<'a> {
     pub(crate) node: &'a Node,
     pub(crate) file: &'a Inode,
-    pub(crate) data: bool,
+    pub(crate) grant: u64,
 }
 
 impl Shared {
@@ -32,6 +33,10 @@ impl Shared {
         mut part: impl FnMut(usize, u64, u64) -> Result<(), Status>,
     ) -> Result<(), Status> {
         access.node.suffer()?;
+        // A layout that is back, or was taken away, allows nothing: what was asked by it and comes late is not done.
+        if access.grant != 0 && !self.is_granted(access.grant) {
+            return Err(Status::STALE);
+        }
         loop {
             let device = access.file.device();
             let mapping = device.mapping();
@@ -44,7 +49,7 @@ impl Shared {
                 let now = (self.unit() - at % self.unit()).min(end - at);
                 let owner = mapping.owner(at, self.unit());
                 if owner != access.node.index {
-                    if access.data
+                    if access.grant != 0
                         && let WrongNode::Refuse(status) =
                             *self.wrong_node.read().unwrap_or_else(PoisonError::into_inner)
                     {
@@ -80,21 +85,37 @@ impl Shared {
         Ok(offset + bytes >= size)
     }
 
-    /// Writes `data` at `offset`. Everything is as stable as it gets here.
-    pub(crate) fn write(&self, access: Access<'_>, offset: u64, data: &[u8]) -> Result<(), Status> {
+    /// Writes `data` at `offset`, as far as `stable` says; whether all of it is stable then: what another node keeps always is, because this
+    /// one's verifier says nothing of its restarts.
+    pub(crate) fn write(
+        &self,
+        access: Access<'_>,
+        offset: u64,
+        data: &[u8],
+        stable: bool,
+    ) -> Result<bool, Status> {
         let end = offset.checked_add(data.len() as u64).filter(|&end| end <= FILE_BYTES_MAX);
         let end = end.ok_or(Status::FBIG)?;
+        let mut all_stable = true;
         self.parts(access, offset, data.len() as u64, |owner, at, now| {
             let from = (at - offset) as usize;
             let piece = &data[from..from + now as usize];
             if owner == access.node.index {
-                access.node.store.write(access.file.id, at, piece)
+                all_stable &= stable;
+                access.node.store.write(access.file.id, at, piece, stable)
             } else {
                 access.node.interconnect.write(&self.nodes[owner], access.file.id, at, piece)
             }
         })?;
         access.file.grow(end);
-        Ok(())
+        Ok(all_stable)
+    }
+
+    /// Makes what `access.node` has of the file stable; the result is the node's verifier.
+    pub(crate) fn commit(&self, access: Access<'_>) -> Result<u64, Status> {
+        access.node.suffer()?;
+        access.node.store.commit(access.file.id);
+        Ok(access.node.verifier.load(Ordering::Acquire))
     }
 
     /// Sets the size of `file`.
@@ -111,6 +132,19 @@ impl Shared {
         file.size.store(size, Ordering::Release);
         file.change.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// A number for the handles of a new layout.
+    pub(crate) fn grant(&self) -> Arc<u64> {
+        let grant = Arc::new(self.next_grant.fetch_add(1, Ordering::Relaxed));
+        let mut grants = lock(&self.grants);
+        grants.retain(|_, grant| grant.strong_count() > 0);
+        grants.insert(*grant, Arc::downgrade(&grant));
+        grant
+    }
+
+    fn is_granted(&self, grant: u64) -> bool {
+        lock(&self.grants).get(&grant).is_some_and(|grant| grant.strong_count() > 0)
     }
 
     /// All space and what is free, bytes.

@@ -25,7 +25,7 @@ pub(crate) fn mount(cx: Context<'_>, number: u32, r: &mut Reader<'_>, w: &mut Wr
             match found.and_then(|path| cx.shared.tree.walk(path)) {
                 Ok(inode) if inode.entries.is_some() => {
                     w.u32(0);
-                    Place { id: inode.id, data: false }.encode(w);
+                    Place { id: inode.id, grant: 0 }.encode(w);
                     w.u32(1);
                     w.u32(1); // AUTH_SYS.
                 }
@@ -122,14 +122,14 @@ fn inode(cx: &Context<'_>, r: &mut Reader<'_>) -> Result<std::sync::Arc<Inode>, 
     Ok(cx.shared.tree.get(Place::decode(r)?.id)?)
 }
 
-/// A regular file, and whether its handle came by a layout.
-fn file(cx: &Context<'_>, r: &mut Reader<'_>) -> Result<(std::sync::Arc<Inode>, bool), Stop> {
+/// A regular file, and the layout that its handle came by.
+fn file(cx: &Context<'_>, r: &mut Reader<'_>) -> Result<(std::sync::Arc<Inode>, u64), Stop> {
     let place = Place::decode(r)?;
     let inode = cx.shared.tree.get(place.id)?;
     if inode.entries.is_some() {
         return Err(Status::ISDIR.into());
     }
-    Ok((inode, place.data))
+    Ok((inode, place.grant))
 }
 
 fn getattr(cx: &Context<'_>, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), Stop> {
@@ -177,7 +177,7 @@ fn lookup(cx: &Context<'_>, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), St
     let directory = inode(cx, r)?;
     let found = cx.shared.tree.lookup(directory.id, &name(r)?)?;
     w.u32(0);
-    Place { id: found.id, data: false }.encode(w);
+    Place { id: found.id, grant: 0 }.encode(w);
     some_attributes(w, &found);
     some_attributes(w, &directory);
     Ok(())
@@ -193,10 +193,10 @@ fn access(cx: &Context<'_>, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), St
 }
 
 fn read(cx: &mut Context<'_>, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), Stop> {
-    let (file, data) = file(cx, r)?;
+    let (file, grant) = file(cx, r)?;
     let (offset, bytes) = (r.u64()?, r.u32()?.min(TRANSFER_BYTES_MAX));
     cx.scratch.clear();
-    let access = Access { node: cx.node, file: &file, data };
+    let access = Access { node: cx.node, file: &file, grant };
     let end = cx.shared.read(access, offset, bytes, cx.scratch)?;
     add(&cx.node.counters.bytes_read, cx.scratch.len() as u64);
     w.u32(0);
@@ -208,25 +208,27 @@ fn read(cx: &mut Context<'_>, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), 
 }
 
 fn write(cx: &Context<'_>, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), Stop> {
-    let (file, data) = file(cx, r)?;
+    let (file, grant) = file(cx, r)?;
     let (offset, _, stability) = (r.u64()?, r.u32()?, r.u32()?);
     let bytes = r.opaque("the data of a WRITE", TRANSFER_BYTES_MAX as usize)?;
-    cx.shared.write(Access { node: cx.node, file: &file, data }, offset, bytes)?;
+    let verifier = cx.node.verifier.load(Ordering::Acquire);
+    let access = Access { node: cx.node, file: &file, grant };
+    let stable = cx.shared.write(access, offset, bytes, stability > 0)?;
     add(&cx.node.counters.bytes_written, bytes.len() as u64);
     w.u32(0);
     after(w, &file);
     w.u32(bytes.len() as u32);
-    w.u32(stability.min(2));
-    w.u64(cx.node.verifier.load(Ordering::Acquire));
+    w.u32(if stable { 2 } else { 0 });
+    w.u64(verifier);
     Ok(())
 }
 
 fn commit(cx: &Context<'_>, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), Stop> {
-    let (file, _) = file(cx, r)?;
-    cx.node.suffer()?;
+    let (file, grant) = file(cx, r)?;
+    let verifier = cx.shared.commit(Access { node: cx.node, file: &file, grant })?;
     w.u32(0);
     after(w, &file);
-    w.u64(cx.node.verifier.load(Ordering::Acquire));
+    w.u64(verifier);
     Ok(())
 }
 
@@ -258,7 +260,7 @@ fn create(cx: &Context<'_>, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), St
 fn created(w: &mut Writer, made: &Inode, directory: &Inode) {
     w.u32(0);
     w.bool(true);
-    Place { id: made.id, data: false }.encode(w);
+    Place { id: made.id, grant: 0 }.encode(w);
     some_attributes(w, made);
     after(w, directory);
 }

@@ -38,24 +38,24 @@ impl From<Malformed> for Stop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) id: u64,
-    /// Whether it is one of those that layouts give: then a node may insist on keeping the data itself.
-    pub(crate) data: bool,
+    /// The layout that gave it, 0 for none: it ends with the layout, and a node may insist on keeping its data itself.
+    pub(crate) grant: u64,
 }
 
 impl Place {
     pub(crate) fn encode(self, w: &mut Writer) {
         let mut inner = Writer::new();
         inner.u32(MAGIC);
-        inner.u32(self.data.into());
+        inner.u64(self.grant);
         inner.u64(self.id);
         w.opaque(inner.bytes());
     }
 
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self, Stop> {
         let mut inner = Reader::new(r.opaque("a file handle", 128)?);
-        let mut read = || Ok::<_, Malformed>((inner.u32()?, inner.u32()?, inner.u64()?));
+        let mut read = || Ok::<_, Malformed>((inner.u32()?, inner.u64()?, inner.u64()?));
         match read() {
-            Ok((MAGIC, data @ (0 | 1), id)) => Ok(Self { id, data: data == 1 }),
+            Ok((MAGIC, grant, id)) => Ok(Self { id, grant }),
             _ => Err(Status::BADHANDLE.into()),
         }
     }

@@ -22,6 +22,16 @@ pub(super) enum Trouble {
     Rpc(Refusal),
 }
 
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Lost(why) => f.write_str(why),
+            Self::Fault(fault) => fault.fmt(f),
+            Self::Rpc(refusal) => refusal.fmt(f),
+        }
+    }
+}
+
 impl From<std::io::Error> for Trouble {
     fn from(error: std::io::Error) -> Self {
         Self::Lost(error.to_string())

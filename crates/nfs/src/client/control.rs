@@ -1,6 +1,7 @@
 //! What a mount does one call at a time: find, open, close, make, remove; and what it knows of the server. Behind a lock; transfers do
 //! not come here.
 
+use super::alerts::Alerts;
 use super::caller::{Caller, Trouble};
 use super::connection::Connection;
 use super::error::NfsError;
@@ -23,18 +24,19 @@ pub(super) const CONNECT_MAX: Nanos = Nanos::millis(3_000);
 /// Pauses before the next attempt: the first, and the longest.
 const PAUSE_MIN: Nanos = Nanos::millis(20);
 const PAUSE_MAX: Nanos = Nanos::millis(500);
-/// Longest that one answer is waited for before the connection is given up.
-pub(super) const ANSWER_MAX: Nanos = Nanos::millis(15_000);
 
 /// How to reach a server, as whom, and for how long to try.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Way {
     pub(super) target: Target,
     pub(super) credential: Credential,
     /// Longest that a call is tried before it is an error.
     pub(super) limit: Nanos,
+    /// Longest that one answer is waited for before the connection is given up.
+    pub(super) silence: Nanos,
     /// Longest payload, bytes.
     pub(super) payload_bytes_max: u32,
+    pub(super) alerts: Alerts,
 }
 
 /// What the server allows.
@@ -127,8 +129,10 @@ impl Control {
     pub(super) fn caller(&mut self, deadline: Nanos) -> Result<&mut Caller, Trouble> {
         if self.caller.is_none() {
             let port = self.way.target.port;
-            let (_, connection) = self.way.connect(0, port, deadline).map_err(Trouble::Lost)?;
+            let (path, connection) = self.way.connect(0, port, deadline).map_err(Trouble::Lost)?;
             self.reconnects += 1;
+            let (server, path) = (&self.way.target.server, self.way.target.paths[path]);
+            self.way.alerts.say(format!("control channel to {server} is UP again by path {path}"));
             self.caller = Some(Caller::new(connection));
             self.identity.connection_is_new();
             self.bell.iter().for_each(|bell| bell.ring());
@@ -136,9 +140,13 @@ impl Control {
         self.caller.as_mut().ok_or_else(|| Trouble::Lost("no connection".into()))
     }
 
-    /// Drops the connection.
-    pub(super) fn hang_up(&mut self) {
+    /// Drops the connection, for this reason.
+    pub(super) fn hang_up(&mut self, why: &str) {
         if let Some(caller) = self.caller.take() {
+            let peer = caller.connection.peer;
+            self.way
+                .alerts
+                .say(format!("control channel to {}, {peer}, is DOWN: {why}", self.way.target.server));
             self.identity.keep(caller);
         }
     }
@@ -155,7 +163,7 @@ impl Control {
         encode(&mut arguments);
         let way = self.way.clone();
         let caller = self.caller(deadline)?;
-        let deadline = deadline.min(clock::now() + ANSWER_MAX);
+        let deadline = deadline.min(clock::now() + way.silence);
         let results = caller.call(procedure, &way.credential, arguments.bytes(), deadline)?;
         Ok(read(&mut Reader::new(&results))?)
     }
@@ -175,7 +183,7 @@ impl Control {
                 Ok(value) => return Ok(Ok(value)),
                 Err(Trouble::Rpc(refusal)) => return Err(self.way.refused(refusal)),
                 Err(Trouble::Lost(why)) => {
-                    self.hang_up();
+                    self.hang_up(&why);
                     why
                 }
                 Err(Trouble::Fault(fault)) => match fault.status().map(remedy) {

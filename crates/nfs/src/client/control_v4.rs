@@ -108,17 +108,21 @@ impl Control {
     ) -> Result<(Handle, StateId, u32), Trouble> {
         self.introduce(deadline)?;
         let client_id = self.identity.client_id.unwrap_or_default();
-        let (minor, owner) = (self.identity.minor, self.identity.next_owner());
+        let (minor, owner) = (self.identity.minor, self.identity.owner());
         let open = Open { client_id, owner: &owner, sequence: 0, write, claim };
         let build = |c: &mut Compound<'_>| {
             c.put(start);
             c.open(minor, &open);
             c.get_handle();
         };
-        let (opened, handle) = self.compound(deadline, build, |results| {
+        let opened = self.compound(deadline, build, |results| {
             results.done(Op::PutFh)?;
             Ok((results.opened()?, results.handle()?))
-        })?;
+        });
+        if !matches!(opened, Err(Trouble::Lost(_))) {
+            self.identity.next_owner();
+        }
+        let (opened, handle) = opened?;
         let (mut state, mut calls) = (opened.state, 1);
         if opened.confirm {
             let build = |c: &mut Compound<'_>| c.open_confirm(&handle, state, calls);

@@ -2,8 +2,8 @@
 
 use super::layouts::{DataServer, Layouts};
 use super::mount::Shared;
+use super::uncommitted::Uncommitted;
 use crate::Handle;
-use crate::transfer::{Stability, Verifier, WriteResult};
 use crate::v4::open::StateId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -76,7 +76,7 @@ pub(super) struct FileState {
     pub(super) path: String,
     pub(super) write: bool,
     open: Mutex<Opened>,
-    uncommitted: Mutex<Vec<Uncommitted>>,
+    pub(super) uncommitted: Uncommitted,
     pub(super) layouts: Layouts,
 }
 
@@ -88,17 +88,6 @@ struct Opened {
     calls: u32,
     /// The client id's generation that it belongs to.
     generation: u64,
-}
-
-/// What was written to one server and may be lost with its memory.
-#[derive(Clone)]
-struct Uncommitted {
-    at: Place,
-    verifier: Verifier,
-    /// Writes since the last commit.
-    writes: u64,
-    /// Some of them are gone.
-    lost: bool,
 }
 
 /// Where a commit has to go.
@@ -124,7 +113,7 @@ impl FileState {
             path: path.to_owned(),
             write,
             open: Mutex::default(),
-            uncommitted: Mutex::default(),
+            uncommitted: Uncommitted::default(),
             layouts: Layouts::default(),
         }
     }
@@ -141,83 +130,5 @@ impl FileState {
 
     pub(super) fn generation(&self) -> u64 {
         lock(&self.open).generation
-    }
-
-    /// Notes a write that the server at `at` has done.
-    pub(super) fn wrote(&self, at: &Place, result: &WriteResult) {
-        if result.stability != Stability::Unstable {
-            return;
-        }
-        let mut all = lock(&self.uncommitted);
-        match all.iter_mut().find(|one| one.at == *at) {
-            Some(one) => {
-                one.lost |= one.writes > 0 && one.verifier != result.verifier;
-                one.verifier = result.verifier;
-                one.writes += 1;
-            }
-            None => {
-                let at = at.clone();
-                all.push(Uncommitted { at, verifier: result.verifier, writes: 1, lost: false });
-            }
-        }
-    }
-
-    /// Where commits have to go that are sent now, and how many writes they will cover.
-    pub(super) fn uncommitted(&self) -> Vec<(Place, u64)> {
-        let all = lock(&self.uncommitted);
-        all.iter().filter(|one| one.writes > 0 || one.lost).map(|one| (one.at.clone(), one.writes)).collect()
-    }
-
-    /// A commit that covers `writes` has come back from `at`: whether all of them were still there. None where the server is gone for good.
-    pub(super) fn committed(&self, at: &Place, verifier: Option<Verifier>, writes: u64) -> bool {
-        let mut all = lock(&self.uncommitted);
-        let Some(one) = all.iter_mut().find(|one| one.at == *at) else { return true };
-        let kept = !one.lost && (one.writes == 0 || verifier == Some(one.verifier));
-        // What was lost stays so: who is told once does not look a second time.
-        one.lost = !kept;
-        one.writes = one.writes.saturating_sub(writes);
-        kept
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_commit_knows_whether_the_server_lost_writes_before_it() {
-        let handle = Handle::new(b"f").expect("short");
-        let write = |file: &FileState, verifier: u8, stability: Stability| {
-            let result = WriteResult { bytes: 1, stability, verifier: Verifier([verifier; 8]) };
-            file.wrote(&Place::Server, &result);
-        };
-        let writes = |file: &FileState| file.uncommitted().first().map_or(0, |(_, writes)| *writes);
-        let commit = |file: &FileState, verifier: u8, writes: u64| {
-            file.committed(&Place::Server, Some(Verifier([verifier; 8])), writes)
-        };
-        let file = FileState::new(handle, handle, "f", "f", true);
-        write(&file, 1, Stability::Unstable);
-        let covered = writes(&file);
-        write(&file, 1, Stability::Unstable);
-        assert!(commit(&file, 1, covered));
-        assert_eq!(writes(&file), 1, "the one that came after the commit was sent");
-        assert!(!commit(&file, 2, 1), "the server was restarted in between");
-        assert!(!commit(&file, 2, 0), "and says so for good");
-
-        let file = FileState::new(handle, handle, "f", "f", true);
-        write(&file, 1, Stability::File);
-        assert!(commit(&file, 2, writes(&file)), "a stable write is not lost");
-        write(&file, 3, Stability::Unstable);
-        write(&file, 4, Stability::Unstable);
-        assert!(!commit(&file, 4, 2), "the first was lost");
-
-        let server = DataServer { addresses: vec![([127, 0, 0, 1], 2049).into()], v3: true };
-        let place = Place::Data(server, handle);
-        let file = FileState::new(handle, handle, "f", "f", true);
-        let result = WriteResult { bytes: 1, stability: Stability::Unstable, verifier: Verifier([7; 8]) };
-        file.wrote(&place, &result);
-        write(&file, 8, Stability::Unstable);
-        assert_eq!(file.uncommitted(), [(place.clone(), 1), (Place::Server, 1)], "each server its own");
-        assert!(commit(&file, 8, 1) && !file.committed(&place, None, 1));
     }
 }

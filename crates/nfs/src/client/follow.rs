@@ -7,7 +7,7 @@ use super::error::NfsError;
 use super::file::{FileState, lock};
 use super::keeper::Bell;
 use super::layouts::{Cause, DataServer, InForce, Todo};
-use super::mount::Shared;
+use super::mount::{Shared, refused};
 use crate::v4::callback::Asked;
 use crate::v4::compound::Compound;
 use crate::v4::layout::{Layout, LayoutKind};
@@ -126,7 +126,14 @@ impl Pnfs {
     }
 
     /// Puts a layout in force, and tells where that leads elsewhere.
-    fn publish(&self, file: &FileState, new: InForce, old: Option<&InForce>, cause: Cause, since: Nanos) {
+    fn publish(
+        &self,
+        file: &FileState,
+        new: InForce,
+        old: Option<&InForce>,
+        went_back: bool,
+        (cause, since): (Cause, Nanos),
+    ) {
         lock(&self.counters).layouts += 1;
         if let Some(old) = old.filter(|old| old.servers != new.servers) {
             let addresses = |it: &InForce| it.servers.iter().map(|server| server.addresses[0]).collect();
@@ -148,7 +155,7 @@ impl Pnfs {
             }
             all.push_back(followed);
         }
-        file.layouts.publish(new);
+        file.layouts.publish(new, went_back);
         self.ring();
     }
 }
@@ -166,7 +173,7 @@ impl Shared {
             .perform("LAYOUTGET", limit, |control, deadline| control.lay_out(pnfs, file, None, deadline))?;
         file.layouts.want();
         match got {
-            Ok(new) => pnfs.publish(file, new, None, Cause::Recall, clock::now()),
+            Ok(new) => pnfs.publish(file, new, None, true, (Cause::Recall, clock::now())),
             Err(_) => file.layouts.none(clock::now() + REFUSED),
         }
         drop(control);
@@ -174,10 +181,42 @@ impl Shared {
         Ok(())
     }
 
+    /// Tells the server how far data servers wrote, by whichever layout there is now.
+    pub(super) fn tell_size(&self, file: &FileState) -> Result<(), NfsError> {
+        let Some(pnfs) = self.pnfs.as_ref().filter(|_| file.layouts.is_dirty()) else { return Ok(()) };
+        let told = self.control().perform("LAYOUTCOMMIT", self.way.limit, |control, deadline| {
+            match file.layouts.held() {
+                Some(held) => control.tell_writes(file, &held, deadline),
+                // The one that it was written by is gone, and so may be the server that gave it.
+                None => {
+                    let now = control.lay_out(pnfs, file, None, deadline)?;
+                    control.tell_writes(file, &now, deadline)?;
+                    control.return_layout(file, &now, deadline)
+                }
+            }
+        })?;
+        match told {
+            // A layout that is gone by now was told of when it went back.
+            Err(fault) if file.layouts.is_dirty() => Err(refused(&file.path, fault)),
+            _ => Ok(()),
+        }
+    }
+
     /// A data server refused, or was gone: looks whether the file is elsewhere.
     pub(super) fn doubt(&self, file: &FileState) {
         if let Some(pnfs) = &self.pnfs
             && file.layouts.suspect(Cause::DataServer, clock::now())
+        {
+            pnfs.count(Cause::DataServer);
+            self.wake_keeper();
+        }
+    }
+
+    /// Writes were sent to a data server, and their replies did not come: before they go another way, the layout has to be back, so that none of them is
+    /// done later than what follows.
+    pub(super) fn fence(&self, file: &FileState) {
+        if let Some(pnfs) = &self.pnfs
+            && file.layouts.stop(Cause::DataServer, clock::now())
         {
             pnfs.count(Cause::DataServer);
             self.wake_keeper();
@@ -195,7 +234,7 @@ impl Shared {
                 Todo::Nothing => None,
                 Todo::Later(then) => Some(then),
                 Todo::Get => self.get(pnfs, control, &file),
-                Todo::Return(old, since) => self.give_back(pnfs, control, &file, &old, since),
+                Todo::Return(old, cause, since) => self.give_back(pnfs, control, &file, &old, (cause, since)),
                 Todo::Check(old, cause, since) => self.check(pnfs, control, &file, &old, (cause, since)),
             };
             // What was published is looked at when it is due.
@@ -216,7 +255,8 @@ impl Shared {
             for file in &control.files {
                 let concerned = match &asked {
                     Asked::Recall(which) => {
-                        which.is_none_or(|handle| handle == file.handle) && file.layouts.stop(now)
+                        which.is_none_or(|handle| handle == file.handle)
+                            && file.layouts.stop(Cause::Recall, now)
                     }
                     Asked::Device(device) => {
                         file.layouts.held().is_some_and(|held| held.uses(*device))
@@ -245,7 +285,7 @@ impl Shared {
     fn get(&self, pnfs: &Pnfs, control: &mut Control, file: &Arc<FileState>) -> Option<Nanos> {
         let got = control.lay_out(pnfs, file, None, clock::now() + ANSWER_MAX);
         match got {
-            Ok(new) => pnfs.publish(file, new, None, Cause::Recall, clock::now()),
+            Ok(new) => pnfs.publish(file, new, None, true, (Cause::Recall, clock::now())),
             Err(trouble) => self.without(control, file, &trouble),
         }
         None
@@ -258,7 +298,7 @@ impl Shared {
         control: &mut Control,
         file: &Arc<FileState>,
         old: &Arc<InForce>,
-        since: Nanos,
+        (cause, since): (Cause, Nanos),
     ) -> Option<Nanos> {
         let deadline = clock::now() + ANSWER_MAX;
         if control.holds(file) {
@@ -269,8 +309,9 @@ impl Shared {
                 return None;
             }
         }
+        file.layouts.returned();
         match control.lay_out(pnfs, file, None, deadline) {
-            Ok(new) => pnfs.publish(file, new, Some(old), Cause::Recall, since),
+            Ok(new) => pnfs.publish(file, new, Some(old), true, (cause, since)),
             Err(trouble) if is_early(&trouble) && clock::now() < since + HELD_MAX => {
                 let again = clock::now() + CONFLICT;
                 file.layouts.wait(again);
@@ -306,8 +347,14 @@ impl Shared {
             other => other,
         };
         match seen {
-            Ok(new) if new.is_like(old) => file.layouts.confirm(old, new.layout.state, clock::now()),
-            Ok(new) => pnfs.publish(file, new, Some(old), cause, since),
+            Ok(new) if new.is_like(old) => {
+                file.layouts.confirm(old, new.layout.state, clock::now());
+                // The server does not know what its data server refuses: it is told with the layout's return.
+                if new.layout.kind == LayoutKind::Flexible && file.layouts.has_refused() {
+                    file.layouts.stop(cause, since);
+                }
+            }
+            Ok(new) => pnfs.publish(file, new, Some(old), false, (cause, since)),
             Err(trouble) if is_early(&trouble) => {
                 // A recall is on its way.
                 file.layouts.suspect(cause, since);
@@ -321,8 +368,8 @@ impl Shared {
 
     /// There is no layout; everything goes to the server that was mounted.
     fn without(&self, control: &mut Control, file: &FileState, trouble: &Trouble) {
-        if matches!(trouble, Trouble::Lost(_)) {
-            control.hang_up();
+        if let Trouble::Lost(why) = trouble {
+            control.hang_up(why);
         }
         file.layouts.none(clock::now() + REFUSED);
         self.pnfs.iter().for_each(Pnfs::ring);
@@ -392,7 +439,8 @@ impl Control {
 
     fn return_layout(&mut self, file: &FileState, old: &InForce, deadline: Nanos) -> Result<(), Trouble> {
         let (kind, state) = (old.layout.kind, old.state());
-        let build = |c: &mut Compound<'_>| c.layout_return(&file.handle, kind, state);
+        let faults = file.layouts.take_refused();
+        let build = |c: &mut Compound<'_>| c.layout_return(&file.handle, kind, state, &faults);
         let done = self.compound(deadline, build, |results| results.layout_returned());
         if let Some(caller) = &mut self.caller {
             caller.back.release(&file.handle);

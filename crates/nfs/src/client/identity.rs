@@ -1,9 +1,9 @@
 //! Who a mount is to a server of version 4: client id, control session, lease; and what is done when the server has forgotten them.
 
 use super::caller::{Caller, Trouble};
-use super::control::{ANSWER_MAX, Control, Way};
+use super::control::{Control, Way};
 use super::target::Version;
-use crate::rpc::call::Credential;
+use crate::transfer::SlotCall;
 use crate::v4::callback::BackChannel;
 use crate::v4::compound::{Compound, Op, Results};
 use crate::v4::identity::{Channel, Created, Owner, Role};
@@ -33,7 +33,7 @@ pub(super) struct Identity {
     /// Goes up with each new client id.
     pub(super) generation: u64,
     pub(super) lease: Lease,
-    /// Names of owners that were used.
+    /// Names of owners that opened something.
     owners: u64,
     must_bind: bool,
     /// The generation for which files were reclaimed.
@@ -43,11 +43,14 @@ pub(super) struct Identity {
     back: BackChannel,
 }
 
+/// In place of a call's place in the session, until it is known.
+const NOWHERE: SlotCall = SlotCall { slot: 0, sequence: 0 };
+
 struct Session {
     id: SessionId,
     slots: Slots,
-    /// The slot's call was sent, and its reply did not come.
-    pending: bool,
+    /// The slot's call that was sent and has no reply: its arguments, without its place.
+    pending: Option<Vec<u8>>,
 }
 
 impl Identity {
@@ -93,21 +96,26 @@ impl Identity {
 
     /// A call was given up on: what its slot knows is no longer sure.
     pub(super) fn give_up(&mut self) {
-        if self.session.as_ref().is_some_and(|session| session.pending) {
+        if self.session.as_ref().is_some_and(|session| session.pending.is_some()) {
             self.session = None;
         }
+        self.next_owner();
     }
 
-    pub(super) fn next_owner(&mut self) -> [u8; 8] {
-        self.owners += 1;
+    /// Of the next OPEN: the same until it is answered, so that a repeated one is the same call.
+    pub(super) fn owner(&self) -> [u8; 8] {
         self.owners.to_be_bytes()
+    }
+
+    pub(super) fn next_owner(&mut self) {
+        self.owners += 1;
     }
 }
 
 /// One compound outside of a session.
 fn bare<T>(
     caller: &mut Caller,
-    credential: &Credential,
+    way: &Way,
     minor: Minor,
     deadline: Nanos,
     build: impl FnOnce(&mut Compound<'_>),
@@ -115,8 +123,8 @@ fn bare<T>(
 ) -> Result<T, Trouble> {
     let mut arguments = Writer::new();
     build(&mut Compound::new(&mut arguments, minor));
-    let deadline = deadline.min(clock::now() + ANSWER_MAX);
-    let results = caller.call(COMPOUND, credential, arguments.bytes(), deadline)?;
+    let deadline = deadline.min(clock::now() + way.silence);
+    let results = caller.call(COMPOUND, &way.credential, arguments.bytes(), deadline)?;
     Ok(read(&mut Results::new(Reader::new(&results))?)?)
 }
 
@@ -133,23 +141,27 @@ impl Control {
         let sent = clock::now();
         let mut arguments = Writer::new();
         let mut compound = Compound::new(&mut arguments, self.identity.minor);
-        if let Some(session) = &mut self.identity.session {
-            let place = if session.pending { session.slots.repeat(0) } else { session.slots.call(0) };
-            session.pending = true;
-            compound.sequence(session.id, place, 0, true);
-        }
+        let session = self.identity.session.as_ref().map(|session| session.id);
+        let place_at = session.map(|id| compound.sequence(id, NOWHERE, 0, true));
         build(&mut compound);
+        let repeated = self.take_slot(&mut arguments, place_at, deadline)?;
         let way = self.way.clone();
-        let answer_by = deadline.min(sent + ANSWER_MAX);
+        let answer_by = deadline.min(sent + way.silence);
         let results = self.caller(deadline)?.call(COMPOUND, &way.credential, arguments.bytes(), answer_by)?;
         let mut results = Results::new(Reader::new(&results))?;
         if let Some(session) = &mut self.identity.session {
-            session.pending = false;
             let sequenced = results.sequenced();
             match &sequenced {
                 Ok(_) => session.slots.answered(0),
+                // It is at it; the same call is asked for again.
+                Err(fault) if repeated && fault.status() == Some(Status::DELAY) => {
+                    return Err((*fault).into());
+                }
+                // It was done, and its results are gone.
+                Err(fault) if fault.status() == Some(Status::RETRY_UNCACHED_REP) => session.slots.answered(0),
                 Err(_) => session.slots.not_begun(0),
             }
+            session.pending = None;
             self.identity.flags |= sequenced?.flags;
             self.identity.lease.renew(sent);
             // The keeper may not see what came while we waited.
@@ -158,6 +170,48 @@ impl Control {
             }
         }
         Ok(read(&mut results)?)
+    }
+
+    /// Writes the place in the session into a call, at byte `at`; whether it is the call that was there before, once more.
+    fn take_slot(
+        &mut self,
+        arguments: &mut Writer,
+        at: Option<usize>,
+        deadline: Nanos,
+    ) -> Result<bool, Trouble> {
+        let pending = self.identity.session.as_ref().and_then(|session| session.pending.as_deref());
+        let repeated = pending.is_some_and(|pending| pending == arguments.bytes());
+        if pending.is_some() && !repeated {
+            self.settle(deadline)?;
+        }
+        let (Some(session), Some(at)) = (&mut self.identity.session, at) else { return Ok(false) };
+        let place = if repeated { session.slots.repeat(0) } else { session.slots.call(0) };
+        session.pending = Some(arguments.bytes().to_vec());
+        arguments.set_u32(at, place.sequence);
+        Ok(repeated)
+    }
+
+    /// A call without a reply was given up, and another one wants its slot. The server is asked for that place with nothing in it: whether it had the call
+    /// or not, the place is used up then.
+    fn settle(&mut self, deadline: Nanos) -> Result<(), Trouble> {
+        let Some(session) = &mut self.identity.session else { return Ok(()) };
+        let (id, place) = (session.id, session.slots.repeat(0));
+        let build = |c: &mut Compound<'_>| {
+            c.sequence(id, place, 0, true);
+        };
+        match self.bare(deadline, build, |results| results.sequenced()) {
+            Ok(_) => {}
+            Err(Trouble::Fault(Fault::Refused {
+                status: Status::RETRY_UNCACHED_REP | Status::SEQ_FALSE_RETRY,
+                ..
+            })) => {}
+            Err(other) => return Err(other),
+        }
+        if let Some(session) = &mut self.identity.session {
+            session.slots.answered(0);
+            session.pending = None;
+        }
+        Ok(())
     }
 
     /// Makes client id and session, and reclaims files, as far as that is needed: 1. the client id, which a restarted server has forgotten,
@@ -170,6 +224,7 @@ impl Control {
                 Minor::V1 => self.exchange_id(deadline)?,
             }
             self.identity.generation += 1;
+            self.forget_layouts();
         }
         if self.identity.minor == Minor::V1 {
             if self.identity.session.is_none() {
@@ -189,6 +244,18 @@ impl Control {
         Ok(())
     }
 
+    /// To a new client id, the server has given no layout.
+    fn forget_layouts(&mut self) {
+        if self.identity.generation > 1 {
+            let (server, files) = (&self.way.target.server, self.files.len());
+            self.way.alerts.say(format!(
+                "{server} did not know this client any more: it was restarted, or our lease was over; {files} files are opened again"
+            ));
+        }
+        self.files.iter().for_each(|file| file.layouts.forget());
+        self.bell.iter().for_each(|bell| bell.ring());
+    }
+
     fn bare<T>(
         &mut self,
         deadline: Nanos,
@@ -196,7 +263,7 @@ impl Control {
         read: impl FnOnce(&mut Results<'_>) -> Result<T, Fault>,
     ) -> Result<T, Trouble> {
         let (way, minor) = (self.way.clone(), self.identity.minor);
-        bare(self.caller(deadline)?, &way.credential, minor, deadline, build, read)
+        bare(self.caller(deadline)?, &way, minor, deadline, build, read)
     }
 
     fn set_client_id(&mut self, deadline: Nanos) -> Result<(), Trouble> {
@@ -227,7 +294,7 @@ impl Control {
         }
         self.caller = Some(caller);
         let created = made?;
-        self.identity.session = Some(Session { id: created.session, slots: Slots::new(1), pending: false });
+        self.identity.session = Some(Session { id: created.session, slots: Slots::new(1), pending: None });
         Ok(())
     }
 
@@ -247,8 +314,7 @@ impl Control {
             .ok_or(Fault::Refused { status: Status::STALE_CLIENTID, call: "CREATE_SESSION" })?;
         let sequence = self.identity.create_sequence;
         let build = |c: &mut Compound<'_>| c.create_session(client_id, sequence, fore, back_channel);
-        let made =
-            bare(caller, &self.way.credential, Minor::V1, deadline, build, |results| results.created());
+        let made = bare(caller, &self.way, Minor::V1, deadline, build, |results| results.created());
         match &made {
             Ok(_) => self.identity.create_sequence = sequence.wrapping_add(1),
             // Not known whether it was made: EXCHANGE_ID says how many were.
@@ -307,29 +373,39 @@ pub(super) fn bind_session(
     deadline: Nanos,
 ) -> Result<(), Trouble> {
     let build = |c: &mut Compound<'_>| c.bind_connection(id, false);
-    bare(caller, &way.credential, Minor::V1, deadline, build, |results| results.bound()).map(drop)
+    bare(caller, way, Minor::V1, deadline, build, |results| results.bound()).map(drop)
 }
 
-/// Introduces a worker to a data server, as a client of its own: nothing there is shared with others. Result: the session.
+/// Introduces a worker to a data server, as a client of its own: nothing there is shared with others. Result: the client id, and the session.
 pub(super) fn data_session(
     caller: &mut Caller,
     way: &Way,
     owner: &Owner,
     slots: u32,
     deadline: Nanos,
-) -> Result<Created, Trouble> {
-    let credential = &way.credential;
+) -> Result<(u64, Created), Trouble> {
     let build = |c: &mut Compound<'_>| c.exchange_id(owner, Role::Data);
-    let given = bare(caller, credential, Minor::V1, deadline, build, |results| results.exchanged())?;
+    let given = bare(caller, way, Minor::V1, deadline, build, |results| results.exchanged())?;
     let longest = way.payload_bytes_max + HEAD_BYTES;
     let fore = Channel { request_bytes: longest, response_bytes: longest, operations: OPERATIONS, slots };
     let build = |c: &mut Compound<'_>| c.create_session(given.client_id, given.sequence, fore, false);
-    bare(caller, credential, Minor::V1, deadline, build, |results| results.created())
+    let created = bare(caller, way, Minor::V1, deadline, build, |results| results.created())?;
+    Ok((given.client_id, created))
 }
 
-/// Ends a worker's session, over its own connection: servers take it from no other.
-pub(super) fn end_session(caller: &mut Caller, way: &Way, id: SessionId, deadline: Nanos) {
+/// Ends a worker's session, over its own connection: servers take it from no other; and `client`, where that was the worker's alone.
+pub(super) fn end_session(
+    caller: &mut Caller,
+    way: &Way,
+    id: SessionId,
+    client: Option<u64>,
+    deadline: Nanos,
+) {
     let build = |c: &mut Compound<'_>| c.destroy_session(id);
     let done = |results: &mut Results<'_>| results.done(Op::DestroySession);
-    let _ = bare(caller, &way.credential, Minor::V1, deadline, build, done);
+    let ended = bare(caller, way, Minor::V1, deadline, build, done);
+    if let (Ok(()), Some(client)) = (ended, client) {
+        let build = |c: &mut Compound<'_>| c.destroy_client_id(client);
+        let _ = bare(caller, way, Minor::V1, deadline, build, |results| results.done(Op::DestroyClientId));
+    }
 }

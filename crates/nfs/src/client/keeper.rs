@@ -119,9 +119,9 @@ fn run(tasks: &Receiver<Weak<Shared>>, bell: &Bell) {
 fn tend(shared: &Shared) -> (Option<Arc<TcpStream>>, Nanos) {
     let mut control = shared.control();
     if let Some(caller) = &mut control.caller
-        && caller.tend().is_err()
+        && let Err(why) = caller.tend()
     {
-        control.hang_up();
+        control.hang_up(&why.to_string());
     }
     let now = clock::now();
     let mut due = control.identity.lease.due();

@@ -9,13 +9,15 @@
 //! Workers look at a number, and take the lock only when it has changed.
 
 use super::file::lock;
-use crate::v4::layout::{DeviceId, Layout, Stripe};
+use crate::v4::layout::{DeviceId, IoFault, Layout, Stripe};
 use crate::v4::open::StateId;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use units::Nanos;
 
+/// Refusals that are remembered of a file.
+const IO_FAULTS_MAX: usize = 16;
 /// How soon a layout is looked at again for the same reason.
 const LOOK_AGAIN: Nanos = Nanos::millis(100);
 
@@ -152,6 +154,10 @@ pub(super) struct Layouts {
     inner: Mutex<Inner>,
     /// End of the last write to data servers that the server was not told of.
     dirty_end: AtomicU64,
+    /// How often a layout went back, or was given up: what was sent by it is over then.
+    returns: AtomicU64,
+    /// What data servers refused, to be told when the layout goes back.
+    errors: Mutex<Vec<IoFault>>,
     /// And of the last that it was told of.
     told_end: AtomicU64,
 }
@@ -159,7 +165,7 @@ pub(super) struct Layouts {
 #[derive(Default)]
 struct Inner {
     now: Option<Arc<InForce>>,
-    stopped: Option<Nanos>,
+    stopped: Option<(Cause, Nanos)>,
     suspect: Option<(Cause, Nanos)>,
     looked: Nanos,
     /// Not asked for before.
@@ -175,7 +181,7 @@ pub(super) enum Todo {
     /// Get one.
     Get,
     /// Return it, and get one.
-    Return(Arc<InForce>, Nanos),
+    Return(Arc<InForce>, Cause, Nanos),
     /// Look whether it is right.
     Check(Arc<InForce>, Cause, Nanos),
 }
@@ -222,15 +228,42 @@ impl Layouts {
         lock(&self.inner).wanted
     }
 
-    /// The server wants it back; whether there is one.
-    pub(super) fn stop(&self, now: Nanos) -> bool {
+    /// It has to go back; whether there is one.
+    pub(super) fn stop(&self, cause: Cause, now: Nanos) -> bool {
         let mut inner = lock(&self.inner);
         if inner.now.is_none() {
             return false;
         }
-        inner.stopped.get_or_insert(now);
+        inner.stopped.get_or_insert((cause, now));
         self.changed();
         true
+    }
+
+    /// Goes up when a layout has gone back.
+    pub(super) fn returns(&self) -> u64 {
+        self.returns.load(Ordering::SeqCst)
+    }
+
+    /// It has gone back.
+    pub(super) fn returned(&self) {
+        self.returns.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Notes what a data server refused.
+    pub(super) fn refused(&self, fault: IoFault) {
+        let mut all = lock(&self.errors);
+        if all.len() < IO_FAULTS_MAX {
+            all.push(fault);
+        }
+    }
+
+    /// What was refused since the last time.
+    pub(super) fn take_refused(&self) -> Vec<IoFault> {
+        std::mem::take(&mut lock(&self.errors))
+    }
+
+    pub(super) fn has_refused(&self) -> bool {
+        !lock(&self.errors).is_empty()
     }
 
     /// It may be wrong; whether that is new.
@@ -253,9 +286,9 @@ impl Layouts {
                 true => Todo::Later(inner.retry),
             };
         };
-        if let Some(since) = inner.stopped {
+        if let Some((cause, since)) = inner.stopped {
             return match held.in_flight.load(Ordering::SeqCst) {
-                0 if inner.retry <= now => Todo::Return(held, since),
+                0 if inner.retry <= now => Todo::Return(held, cause, since),
                 0 => Todo::Later(inner.retry),
                 // Whoever has the last of them wakes us.
                 _ => Todo::Nothing,
@@ -287,11 +320,13 @@ impl Layouts {
         held.confirm(state, now);
     }
 
-    /// Puts `new` in force.
-    pub(super) fn publish(&self, new: InForce) {
+    /// Puts `new` in force: after the one before went back, or in its place, where it has to go back, too, if that one has.
+    pub(super) fn publish(&self, new: InForce, went_back: bool) {
         let mut inner = lock(&self.inner);
         inner.now = Some(Arc::new(new));
-        inner.stopped = None;
+        if went_back {
+            inner.stopped = None;
+        }
         inner.suspect = None;
         self.changed();
     }
@@ -300,7 +335,13 @@ impl Layouts {
     pub(super) fn none(&self, retry: Nanos) {
         let mut inner = lock(&self.inner);
         (inner.now, inner.stopped, inner.suspect, inner.retry) = (None, None, None, retry);
+        self.returned();
         self.changed();
+    }
+
+    /// The server does not know that it gave one; another is wanted at once.
+    pub(super) fn forget(&self) {
+        self.none(Nanos(0));
     }
 
     /// It went back, and none is to be had before `retry`; workers wait.
@@ -370,17 +411,17 @@ mod tests {
         let layouts = Layouts::default();
         layouts.want();
         assert!(matches!(layouts.todo(Nanos(1), Nanos(0)), Todo::Get));
-        layouts.publish(in_force(100, 2));
+        layouts.publish(in_force(100, 2), true);
         let View::Data(by) = layouts.view() else { panic!("it is in force") };
         let epoch = layouts.epoch();
         assert!(layouts.enter(&by, epoch));
-        assert!(layouts.stop(Nanos(5)));
+        assert!(layouts.stop(Cause::Recall, Nanos(5)));
         assert!(matches!(layouts.view(), View::Held));
         assert!(!layouts.enter(&by, epoch), "nothing new goes by it");
         assert!(matches!(layouts.todo(Nanos(6), Nanos(0)), Todo::Nothing), "one is in flight");
         assert!(by.leave());
-        assert!(matches!(layouts.todo(Nanos(6), Nanos(0)), Todo::Return(_, Nanos(5))));
-        layouts.publish(in_force(100, 1));
+        assert!(matches!(layouts.todo(Nanos(6), Nanos(0)), Todo::Return(_, Cause::Recall, Nanos(5))));
+        layouts.publish(in_force(100, 1), true);
         assert!(layouts.suspect(Cause::DataServer, Nanos(7)) && !layouts.suspect(Cause::Flags, Nanos(7)));
         let later = LOOK_AGAIN + Nanos(7);
         assert!(matches!(layouts.todo(later, Nanos(0)), Todo::Check(_, Cause::DataServer, Nanos(7))));

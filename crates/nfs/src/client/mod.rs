@@ -3,6 +3,7 @@
 //! Start with [`Mount`]: a [`Target`] says where, [`Mount::open`] connects and finds the export. A mount opens files one call at a time
 //! over its control connection (behind a lock); each worker has a [`Queue`] of its own for transfers.
 
+mod alerts;
 mod caller;
 mod connection;
 mod control;
@@ -15,11 +16,13 @@ mod follow;
 mod identity;
 mod keeper;
 mod layouts;
+mod mend;
 mod mount;
 mod queue;
-
 mod target;
+mod uncommitted;
 
+pub use alerts::Alert;
 pub use error::NfsError;
 pub use file::File;
 pub use follow::{Followed, PnfsCounters};

@@ -1,5 +1,6 @@
 //! An export in use: the way to its files.
 
+use super::alerts::{Alert, Alerts};
 use super::caller::Trouble;
 use super::control::{Control, Root, Way};
 use super::error::NfsError;
@@ -12,12 +13,15 @@ use super::target::{Target, Version};
 use crate::rpc::call::Credential;
 use crate::v4::identity::Owner;
 use crate::{Attributes, Fault, Handle, Status};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::{Nanos, Rng, Seed, clock};
 
 /// Longest transfer that is asked for, bytes.
 const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
 const LAYOUT_REFRESH: Nanos = Nanos::millis(30_000);
+/// How long an answer is waited for, unless something else is said.
+pub(super) const SILENCE: Nanos = Nanos::millis(15_000);
 /// Longest that closing waits for a server.
 pub(super) const CLOSE_MAX: Nanos = Nanos::millis(2_000);
 
@@ -28,6 +32,8 @@ pub struct MountOptions {
     pub credential: Credential,
     /// Longest that a call is repeated while the server is away or asks to wait; then it is an error.
     pub limit: Nanos,
+    /// An answer that does not come in this time means that the connection is dead; another is made, and the call sent again.
+    pub silence: Nanos,
     /// How often layouts are looked at again though nothing was said: a server may move data silently. 0: never.
     pub layout_refresh: Nanos,
 }
@@ -44,6 +50,7 @@ impl Default for MountOptions {
         Self {
             credential: Credential::sys(&machine(), uid, gid, &groups),
             limit: Nanos::millis(600_000),
+            silence: SILENCE,
             layout_refresh: LAYOUT_REFRESH,
         }
     }
@@ -76,6 +83,8 @@ pub(super) struct Shared {
     control: Mutex<Control>,
     keeper: Option<Keeper>,
     pub(super) pnfs: Option<Pnfs>,
+    /// Goes up with each connection that is lost or made: the server may have been restarted in between.
+    pub(super) era: AtomicU64,
     /// Who we are to data servers, before the name of a worker.
     pub(super) owner: Owner,
     /// For the verifiers of new files.
@@ -93,6 +102,8 @@ impl Mount {
             target,
             credential: options.credential,
             limit: options.limit,
+            silence: options.silence,
+            alerts: Alerts::default(),
             payload_bytes_max: PAYLOAD_BYTES_MAX,
         });
         let mut rng = Rng::new(Seed::draw());
@@ -111,6 +122,7 @@ impl Mount {
             control: Mutex::new(control),
             keeper,
             pnfs,
+            era: 0.into(),
             owner,
             chance: Mutex::new(rng),
         });
@@ -140,6 +152,11 @@ impl Mount {
     /// The times that data was found elsewhere, oldest first; the last few thousand.
     pub fn followed(&self) -> Vec<Followed> {
         self.shared.pnfs.as_ref().map(Pnfs::followed).unwrap_or_default()
+    }
+
+    /// What became of connections, servers and data, oldest first; the last thousand lines.
+    pub fn alerts(&self) -> Vec<Alert> {
+        self.shared.way.alerts.all()
     }
 
     /// Opens the file at `path` below the export.
@@ -181,6 +198,7 @@ impl Mount {
     /// [`NfsError`].
     pub fn set_size(&self, file: &File, bytes: u64) -> Result<(), NfsError> {
         file.state().layouts.resized();
+        file.state().uncommitted.resized(bytes);
         self.on(file.path(), "SETATTR", |control, deadline| match control.way.target.version {
             Version::V3 => control.set_size_v3(&file.state().handle, bytes, deadline),
             _ => control.set_size_v4(file.state(), bytes, deadline),

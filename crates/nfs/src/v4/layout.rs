@@ -5,7 +5,7 @@ use super::compound::{Compound, Op, Results};
 use super::open::StateId;
 use super::{HANDLE_BYTES_MAX, OPAQUE_BYTES_MAX};
 use crate::xdr::{Malformed, Reader, Writer};
-use crate::{Fault, Handle};
+use crate::{Fault, Handle, Status};
 use std::net::{IpAddr, SocketAddr};
 
 /// Longest body of a layout or device, bytes: what we say in LAYOUTGET and GETDEVICEINFO.
@@ -68,6 +68,33 @@ pub struct Device {
     pub v3: bool,
 }
 
+/// What a data server refused: `ff_ioerr4`. RFC 8435, 9.1.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoFault {
+    /// First byte, and bytes.
+    pub range: (u64, u64),
+    /// The stripe's state.
+    pub state: StateId,
+    /// Which device.
+    pub device: DeviceId,
+    /// What it said; `NXIO` where it said nothing.
+    pub status: Status,
+    /// What it was asked.
+    pub op: Op,
+}
+
+impl IoFault {
+    fn encode(&self, w: &mut Writer) {
+        w.u64(self.range.0);
+        w.u64(self.range.1);
+        w.fixed(&self.state.0);
+        w.u32(1);
+        w.fixed(&self.device.0);
+        w.u32(self.status.0);
+        w.u32(self.op as u32);
+    }
+}
+
 fn unusable(what: &'static str, seen: u32) -> Fault {
     Malformed::Unknown { what, seen }.into()
 }
@@ -114,8 +141,9 @@ impl Compound<'_> {
         w.opaque(&[]);
     }
 
-    /// Gives the layout of `file` back: [`Results::layout_returned`].
-    pub fn layout_return(&mut self, file: &Handle, kind: LayoutKind, state: StateId) {
+    /// Gives the layout of `file` back, and tells what data servers refused, as far as the kind of layout has words for it (RFC 8435, 9.1.1):
+    /// [`Results::layout_returned`].
+    pub fn layout_return(&mut self, file: &Handle, kind: LayoutKind, state: StateId, faults: &[IoFault]) {
         self.put(file);
         let w = self.op(Op::LayoutReturn);
         w.bool(false);
@@ -127,8 +155,9 @@ impl Compound<'_> {
         w.fixed(&state.0);
         let mut body = Writer::new();
         if kind == LayoutKind::Flexible {
-            body.u32(0); // No errors to report,
-            body.u32(0); // and no statistics.
+            body.u32(faults.len() as u32);
+            faults.iter().for_each(|fault| fault.encode(&mut body));
+            body.u32(0); // No statistics.
         }
         w.opaque(body.bytes());
     }

@@ -35,20 +35,20 @@ impl Run<'_> {
     }
 
     pub(super) fn getfh(&mut self, w: &mut Writer) -> Result<(), Stop> {
-        Place { id: self.current()?.id, data: false }.encode(w);
+        Place { id: self.current()?.id, grant: 0 }.encode(w);
         Ok(())
     }
 
     pub(super) fn putfh(&mut self, r: &mut Reader<'_>) -> Result<(), Stop> {
         let place = Place::decode(r)?;
-        self.current = Some((self.cx.shared.tree.get(place.id)?, place.data));
+        self.current = Some((self.cx.shared.tree.get(place.id)?, place.grant));
         Ok(())
     }
 
     pub(super) fn lookup(&mut self, r: &mut Reader<'_>) -> Result<(), Stop> {
         let name = name(r)?;
         let found = self.cx.shared.tree.lookup(self.current()?.id, &name)?;
-        self.current = Some((found, false));
+        self.current = Some((found, 0));
         Ok(())
     }
 
@@ -68,7 +68,7 @@ impl Run<'_> {
         w.u32(2);
         w.u32(set as u32);
         w.u32((set >> 32) as u32);
-        self.current = Some((made.0, false));
+        self.current = Some((made.0, 0));
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Run<'_> {
         w.u32(4); // Locks would be POSIX's.
         w.u32(0); // No attribute was set that has to be told.
         w.u32(0); // No delegation.
-        self.current = Some((file, false));
+        self.current = Some((file, 0));
         Ok(())
     }
 
@@ -203,10 +203,10 @@ impl Run<'_> {
     pub(super) fn read(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), Stop> {
         let (state, offset, bytes) = (r.fixed()?, r.u64()?, r.u32()?.min(TRANSFER_BYTES_MAX));
         count(&self.cx.node.counters.reads);
-        let (file, data) = self.file()?;
+        let (file, grant) = self.file()?;
         self.check_state(&state, file.id)?;
         self.cx.scratch.clear();
-        let access = Access { node: self.cx.node, file: &file, data };
+        let access = Access { node: self.cx.node, file: &file, grant };
         let end = self.cx.shared.read(access, offset, bytes, self.cx.scratch)?;
         add(&self.cx.node.counters.bytes_read, self.cx.scratch.len() as u64);
         w.bool(end);
@@ -218,22 +218,23 @@ impl Run<'_> {
         let (state, offset, stability) = (r.fixed()?, r.u64()?, r.u32()?);
         let bytes = r.opaque("the data of a WRITE", TRANSFER_BYTES_MAX as usize)?;
         count(&self.cx.node.counters.writes);
-        let (file, data) = self.file()?;
+        let (file, grant) = self.file()?;
         self.check_state(&state, file.id)?;
-        self.cx.shared.write(Access { node: self.cx.node, file: &file, data }, offset, bytes)?;
+        let verifier = self.cx.node.verifier.load(Ordering::Acquire);
+        let access = Access { node: self.cx.node, file: &file, grant };
+        let stable = self.cx.shared.write(access, offset, bytes, stability > 0)?;
         add(&self.cx.node.counters.bytes_written, bytes.len() as u64);
         w.u32(bytes.len() as u32);
-        w.u32(stability.min(2));
-        w.u64(self.cx.node.verifier.load(Ordering::Acquire));
+        w.u32(if stable { 2 } else { 0 });
+        w.u64(verifier);
         Ok(())
     }
 
     pub(super) fn commit(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), Stop> {
         let (_, _) = (r.u64()?, r.u32()?);
         count(&self.cx.node.counters.commits);
-        self.file()?;
-        self.cx.node.suffer()?;
-        w.u64(self.cx.node.verifier.load(Ordering::Acquire));
+        let (file, grant) = self.file()?;
+        w.u64(self.cx.shared.commit(Access { node: self.cx.node, file: &file, grant })?);
         Ok(())
     }
 }

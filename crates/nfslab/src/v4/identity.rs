@@ -52,7 +52,7 @@ impl Run<'_> {
             r.opaque("a product", OPAQUE_BYTES_MAX)?;
             r.skip(12)?;
         }
-        let (client, _) = self.cx.node.v4.introduce(owner, verifier)?;
+        let (client, _) = self.cx.node.v4.introduce(owner, verifier, self.cx.shared.options.lease_seconds)?;
         let sequence = lock(&client.created).0;
         w.u64(client.id);
         w.u32(sequence.wrapping_add(1));
@@ -161,7 +161,7 @@ impl Run<'_> {
         r.opaque("a network", OPAQUE_BYTES_MAX)?;
         r.opaque("an address", OPAQUE_BYTES_MAX)?;
         r.u32()?;
-        let (client, _) = self.cx.node.v4.introduce(owner, verifier)?;
+        let (client, _) = self.cx.node.v4.introduce(owner, verifier, self.cx.shared.options.lease_seconds)?;
         w.u64(client.id);
         w.fixed(&verifier);
         Ok(())

@@ -6,11 +6,12 @@
 use super::Run;
 use super::state::Held;
 use crate::cluster::{DataServer, Layouts};
+use crate::counters::add;
 use crate::store::lock;
 use crate::tree::{Device, Inode, Mapping};
 use crate::wire::{Place, Stop, TRANSFER_BYTES_MAX};
 use nfs::Status;
-use nfs::xdr::{Reader, Writer};
+use nfs::xdr::{Malformed, Reader, Writer};
 use std::net::SocketAddr;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -18,8 +19,9 @@ use std::sync::atomic::Ordering;
 /// `LAYOUT4_NFSV4_1_FILES` and `LAYOUT4_FLEX_FILES`.
 pub(crate) const FILES: u32 = 1;
 pub(crate) const FLEXIBLE: u32 = 4;
-/// Bodies of layouts that come back, bytes.
+/// Bodies of layouts that come back, bytes; and what is told in them.
 const BODY_BYTES_MAX: usize = 8192;
+const REPORTS_MAX: usize = 256;
 /// SEQUENCE flags that a look at devices answers: changed, deleted. RFC 8881, 18.46.3.
 pub(crate) const DEVICE_FLAGS: u32 = 0x800 | 0x1000;
 /// Changes and deletions of devices can be told. RFC 8881, 20.12.
@@ -76,23 +78,24 @@ impl Run<'_> {
         if device.moving.load(Ordering::Acquire) {
             return Err(Status::RECALLCONFLICT.into());
         }
-        let held = layouts.get(&file.id).copied();
+        let held = layouts.get(&file.id).cloned();
         if !is_layout(&state) {
             self.cx.node.v4.check(&state, file.id)?;
         } else if held.is_none() {
             return Err(Status::BAD_STATEID.into());
         }
-        let sequence = held.map_or(1, |held| held.sequence.wrapping_add(1));
+        let sequence = held.as_ref().map_or(1, |held| held.sequence.wrapping_add(1));
+        let grant = held.map_or_else(|| self.cx.shared.grant(), |held| held.grant);
         let mut body = Writer::new();
         let mapping = device.mapping().clone();
         match self.layouts() {
-            Layouts::Files => self.files_body(&mut body, &file, &device, &mapping),
-            _ => self.flexible_body(&mut body, &file, &device, &mapping),
+            Layouts::Files => self.files_body(&mut body, (&file, *grant), &device, &mapping),
+            _ => self.flexible_body(&mut body, (&file, *grant), &device, &mapping),
         }
         if body.len() + 128 > bytes_max as usize {
             return Err(Status::TOOSMALL.into());
         }
-        layouts.insert(file.id, Held { sequence, device: device.id });
+        layouts.insert(file.id, Held { sequence, device: device.id, grant });
         w.bool(false);
         w.fixed(&layout_state(sequence, self.cx.node.index, file.id));
         w.u32(1);
@@ -104,16 +107,22 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn files_body(&self, w: &mut Writer, file: &Inode, device: &Device, mapping: &Mapping) {
+    fn files_body(&self, w: &mut Writer, (file, grant): (&Inode, u64), device: &Device, mapping: &Mapping) {
         w.fixed(&device_name(device.id, mapping.published, 0));
         w.u32(self.cx.shared.options.stripe_bytes); // Sparse, and each node is told to commit what it has.
         w.u32(0);
         w.u64(0);
         w.u32(1);
-        Place { id: file.id, data: true }.encode(w);
+        Place { id: file.id, grant }.encode(w);
     }
 
-    fn flexible_body(&self, w: &mut Writer, file: &Inode, device: &Device, mapping: &Mapping) {
+    fn flexible_body(
+        &self,
+        w: &mut Writer,
+        (file, grant): (&Inode, u64),
+        device: &Device,
+        mapping: &Mapping,
+    ) {
         w.u64(self.cx.shared.options.stripe_bytes.into());
         w.u32(1); // One mirror.
         w.u32(mapping.nodes.len() as u32);
@@ -122,7 +131,7 @@ impl Run<'_> {
             w.u32(1);
             w.fixed(&[0; 16]); // Nobody's state.
             w.u32(1);
-            Place { id: file.id, data: true }.encode(w);
+            Place { id: file.id, grant }.encode(w);
             w.opaque(b"0");
             w.opaque(b"0");
         }
@@ -200,7 +209,8 @@ impl Run<'_> {
 
     pub(super) fn layout_return(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), Stop> {
         r.bool()?;
-        r.skip(2 * 4)?;
+        let kind = r.u32()?;
+        r.skip(4)?;
         let all = r.u32()? != 1;
         let session = self.session.clone().ok_or(Status::OP_NOT_IN_SESSION)?;
         let mut layouts = lock(&session.client.layouts);
@@ -208,13 +218,29 @@ impl Run<'_> {
             layouts.clear();
         } else {
             r.skip(2 * 8 + 16)?;
-            r.opaque("the body of a layout's return", BODY_BYTES_MAX)?;
+            let body = Reader::new(r.opaque("the body of a layout's return", BODY_BYTES_MAX)?);
+            if kind == FLEXIBLE {
+                add(&self.cx.node.counters.reported, reported(body)?);
+            }
             let file = self.current()?.id;
             layouts.remove(&file).ok_or(Status::BAD_STATEID)?;
         }
         w.bool(false);
         Ok(())
     }
+}
+
+/// How many refusals of data servers a client tells of. RFC 8435, 9.1.1.
+fn reported(mut r: Reader<'_>) -> Result<u64, Malformed> {
+    let mut count = 0;
+    for _ in 0..r.count("refusals of data servers", REPORTS_MAX)? {
+        r.skip(2 * 8 + 16)?;
+        for _ in 0..r.count("errors of a device", REPORTS_MAX)? {
+            r.skip(16 + 2 * 4)?;
+            count += 1;
+        }
+    }
+    Ok(count)
 }
 
 fn is_layout(state: &[u8; 16]) -> bool {

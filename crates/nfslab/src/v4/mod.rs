@@ -31,9 +31,9 @@ struct Run<'a> {
     cx: Context<'a>,
     minor: u32,
     session: Option<Arc<Session>>,
-    /// The current file, and whether its handle came by a layout.
-    current: Option<(Arc<Inode>, bool)>,
-    saved: Option<(Arc<Inode>, bool)>,
+    /// The current file, and the layout that its handle came by.
+    current: Option<(Arc<Inode>, u64)>,
+    saved: Option<(Arc<Inode>, u64)>,
 }
 
 /// Carries out a COMPOUND.
@@ -54,7 +54,11 @@ pub(crate) fn compound(cx: Context<'_>, r: &mut Reader<'_>, w: &mut Writer) -> R
     let mut begun: Option<Begun> = None;
     let (mut status, mut done, mut other) = (0, 0, true);
     while status == 0 && done < number {
-        let op = r.u32()?;
+        let Ok(op) = r.u32() else {
+            // What was done before counts, and so do its results.
+            status = Status::BADXDR.0;
+            break;
+        };
         let known = matches!(op, 3..=11 | 15..=18 | 20 | 22..=44 | 46..=51 | 53..=59);
         w.u32(if known { op } else { Status::OP_ILLEGAL.0 });
         let at = w.len();
@@ -115,13 +119,13 @@ impl Run<'_> {
         self.current.as_ref().map(|(inode, _)| inode).ok_or(Status::NOFILEHANDLE)
     }
 
-    /// The current file, which is a regular one, and whether its handle came by a layout.
-    fn file(&self) -> Result<(Arc<Inode>, bool), Status> {
-        let (inode, data) = self.current.as_ref().ok_or(Status::NOFILEHANDLE)?;
+    /// The current file, which is a regular one, and the layout that its handle came by.
+    fn file(&self) -> Result<(Arc<Inode>, u64), Status> {
+        let (inode, grant) = self.current.as_ref().ok_or(Status::NOFILEHANDLE)?;
         if inode.entries.is_some() {
             return Err(Status::ISDIR);
         }
-        Ok((inode.clone(), *data))
+        Ok((inode.clone(), *grant))
     }
 
     /// Results are appended only by what succeeds.
@@ -177,7 +181,7 @@ impl Run<'_> {
     }
 
     fn putrootfh(&mut self) -> Result<(), Stop> {
-        self.current = Some((self.cx.shared.tree.get(crate::tree::ROOT)?, false));
+        self.current = Some((self.cx.shared.tree.get(crate::tree::ROOT)?, 0));
         Ok(())
     }
 

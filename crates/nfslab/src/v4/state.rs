@@ -41,10 +41,12 @@ pub(crate) struct Client {
 }
 
 /// A layout that a client holds.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Held {
     pub(super) sequence: u32,
     pub(super) device: u64,
+    /// What its handles are known by; they are good as long as this is.
+    pub(super) grant: Arc<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -71,7 +73,9 @@ pub(crate) struct Back {
 #[derive(Default)]
 struct Slot {
     sequence: u32,
-    /// Of the last call: its reply, none while it is carried out or when it was not kept.
+    /// The last call is being carried out.
+    busy: bool,
+    /// Its reply; none where that was not kept.
     reply: Option<Vec<u8>>,
 }
 
@@ -86,7 +90,8 @@ pub(super) struct Begun {
 impl Begun {
     /// The call is carried out; `reply` is kept.
     pub(super) fn end(&self, reply: Option<Vec<u8>>) {
-        lock(&self.session.slots[self.slot]).reply = reply;
+        let mut slot = lock(&self.session.slots[self.slot]);
+        (slot.busy, slot.reply) = (false, reply);
     }
 }
 
@@ -105,6 +110,7 @@ impl Session {
         let mut it = lock(self.slots.get(slot as usize).ok_or(Status::BADSLOT)?);
         if sequence == it.sequence && sequence != 0 {
             return match &it.reply {
+                _ if it.busy => Err(Status::DELAY),
                 Some(reply) => Ok((Some(reply.clone()), None)),
                 None => Err(Status::RETRY_UNCACHED_REP),
             };
@@ -112,7 +118,7 @@ impl Session {
         if sequence != it.sequence.wrapping_add(1) {
             return Err(Status::SEQ_MISORDERED);
         }
-        *it = Slot { sequence, reply: None };
+        *it = Slot { sequence, busy: true, reply: None };
         Ok((None, Some(Begun { session: self.clone(), slot: slot as usize, keep })))
     }
 }
@@ -152,13 +158,23 @@ impl States {
         self.opens.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
+    /// Of this start of the node.
+    pub(crate) fn boot(&self) -> u32 {
+        self.boot.load(Ordering::Acquire)
+    }
+
     fn number(&self) -> u64 {
         // The start in front: none of before is taken for one of now.
         u64::from(self.boot.load(Ordering::Acquire)) << 32 | self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The client of that name, made anew where it is unknown or was started again.
-    pub(super) fn introduce(&self, owner: &[u8], verifier: [u8; 8]) -> Result<(Arc<Client>, bool), Status> {
+    pub(super) fn introduce(
+        &self,
+        owner: &[u8],
+        verifier: [u8; 8],
+        lease_seconds: u32,
+    ) -> Result<(Arc<Client>, bool), Status> {
         let mut clients = lock(&self.clients);
         if let Some(known) = clients.values().find(|client| client.owner == owner) {
             if known.verifier == verifier {
@@ -167,6 +183,17 @@ impl States {
             let old = known.id;
             clients.remove(&old);
             self.drop_of(old);
+        }
+        if clients.len() >= CLIENTS_MAX {
+            let gone: Vec<u64> = clients
+                .values()
+                .filter(|client| client.expired(lease_seconds))
+                .map(|client| client.id)
+                .collect();
+            for id in gone {
+                clients.remove(&id);
+                self.drop_of(id);
+            }
         }
         if clients.len() >= CLIENTS_MAX {
             return Err(Status::RESOURCE);
@@ -298,12 +325,12 @@ mod tests {
     #[test]
     fn a_call_is_carried_out_once() {
         let states = States::new(0);
-        let (client, new) = states.introduce(b"us", [1; 8]).expect("a client");
-        assert!(new && !states.introduce(b"us", [1; 8]).expect("the same").1);
+        let (client, new) = states.introduce(b"us", [1; 8], 90).expect("a client");
+        assert!(new && !states.introduce(b"us", [1; 8], 90).expect("the same").1);
         let session = states.new_session(&client, 2).expect("a session");
         let (kept, begun) = session.begin(1, 1, true).expect("the first call");
         assert!(kept.is_none());
-        assert_eq!(session.begin(1, 1, true).map(|_| ()), Err(Status::RETRY_UNCACHED_REP), "still at it");
+        assert_eq!(session.begin(1, 1, true).map(|_| ()), Err(Status::DELAY), "still at it");
         begun.expect("it began").end(Some(vec![7]));
         assert_eq!(session.begin(1, 1, true).expect("again").0, Some(vec![7]));
         assert_eq!(session.begin(1, 3, true).map(|_| ()), Err(Status::SEQ_MISORDERED));
@@ -313,13 +340,13 @@ mod tests {
     #[test]
     fn states_of_before_a_restart_are_stale() {
         let states = States::new(3);
-        let (client, _) = states.introduce(b"us", [1; 8]).expect("a client");
+        let (client, _) = states.introduce(b"us", [1; 8], 90).expect("a client");
         let state = states.open(client.id, 5).expect("a state");
         assert_eq!((node_of(&state), states.check(&state, 5)), (3, Ok(())));
         assert_eq!(states.check(&state, 6), Err(Status::BAD_STATEID));
         states.forget();
         assert_eq!(states.check(&state, 5), Err(Status::STALE_STATEID));
         assert_eq!(states.client(client.id).map(|_| ()), Err(Status::STALE_CLIENTID));
-        assert!(states.introduce(b"us", [1; 8]).expect("known again").1);
+        assert!(states.introduce(b"us", [1; 8], 90).expect("known again").1);
     }
 }

@@ -1,5 +1,7 @@
 //! The client of crate `nfs` against the cluster: stamped data over each version, layouts, moves under load.
 
 mod data;
+mod faults;
 mod pnfs;
 mod stand;
+mod storm;

@@ -1,15 +1,15 @@
 //! Layouts: each block goes to the node that keeps it, and follows it when it moves.
 
-use crate::stand::{BLOCK, Blocks, mount, mount_with, options, start, sync};
-use io::{Action, Completion, Outcome, Queue as _};
-use nfs::{Cause, ChannelCounters, Mount, Open, Queue, QueueOptions, Status, Version};
+use crate::stand::{BLOCK, Blocks, mount, mount_with, options, start};
+use crate::storm::{BLOCKS, storm};
+use io::{Action, Outcome, Queue as _};
+use nfs::{Cause, ChannelCounters, Open, QueueOptions, Status, Version};
 use nfslab::{Cluster, ClusterOptions, DataServer, Layouts, NodeCounters, Tell, WrongNode};
 use std::sync::atomic::{AtomicBool, Ordering};
-use units::{Nanos, Rng, Seed, clock};
+use units::{Nanos, clock};
 
 const LAYOUTS: [Layouts; 3] =
     [Layouts::Files, Layouts::Flexible(DataServer::V41), Layouts::Flexible(DataServer::V3)];
-const BLOCKS: u64 = 256;
 
 fn cluster(layouts: Layouts) -> Cluster {
     start(ClusterOptions { layouts, lease_seconds: 3, ..ClusterOptions::default() })
@@ -80,55 +80,6 @@ fn a_transfer_over_several_stripes_is_divided() {
     }
 }
 
-/// Reads and writes blocks at random until `is_over`; each block has to be of its last write.
-fn storm(cluster: &Cluster, mount: &Mount, queue: &mut Queue, is_over: impl Fn() -> bool) {
-    let blocks = Blocks::new(3, BLOCKS);
-    let mut rng = Rng::new(Seed(11));
-    let mut generations = vec![1; BLOCKS as usize];
-    blocks.write_all(queue, 1, Action::Write);
-    let depth = queue.depth();
-    let mut busy: Vec<Option<(u64, bool)>> = vec![None; depth as usize];
-    let (mut done, mut over) = (Vec::new(), false);
-    while !over || queue.in_flight() > 0 {
-        over = is_over();
-        for slot in 0..depth {
-            let block = rng.below(BLOCKS);
-            let is_free = busy[slot as usize].is_none() && !busy.iter().flatten().any(|&(b, _)| b == block);
-            if !is_free || over {
-                continue;
-            }
-            let write = rng.below(2) == 0;
-            if write {
-                generations[block as usize] += 1;
-                let action = if rng.below(2) == 0 { Action::Write } else { Action::WriteDsync };
-                blocks.stage_write(queue, slot, block, generations[block as usize], action);
-            } else {
-                blocks.stage_read(queue, slot, block);
-            }
-            busy[slot as usize] = Some((block, write));
-        }
-        queue.submit_and_reap(1, &mut done).expect("a queue that works");
-        for Completion { slot, outcome } in done.drain(..) {
-            assert_eq!(outcome, Outcome::Full, "{:?} {:?}", queue.trouble(), mount.pnfs());
-            let (block, write) = busy[slot as usize].take().expect("it was in flight");
-            if !write {
-                blocks.verify(queue, slot, block, Some(generations[block as usize]));
-            }
-        }
-    }
-    sync(queue);
-    // Every block once more, by somebody who knows nothing: nothing was lost.
-    let fresh = crate::stand::mount(cluster, 0, "/a", Version::V3);
-    let file = fresh.file("data", Open::Read).expect("the file");
-    let mut check = fresh.queue(QueueOptions::new(1, BLOCK), &[&file]).expect("a queue");
-    for block in 0..BLOCKS {
-        blocks.stage_read(&mut check, 0, block);
-        check.submit_and_reap(1, &mut done).expect("a queue that works");
-        assert_eq!(done.pop().map(|c| c.outcome), Some(Outcome::Full));
-        blocks.verify(&check, 0, block, Some(generations[block as usize]));
-    }
-}
-
 /// Moves under load with one way of telling; what the client did about it has to be of that cause.
 fn moves(layouts: Layouts, tell: Tell, wrong: WrongNode, cause: Cause, refresh: Nanos) {
     const MOVES: u32 = 6;
@@ -155,7 +106,7 @@ fn moves(layouts: Layouts, tell: Tell, wrong: WrongNode, cause: Cause, refresh: 
             }
             over.store(true, Ordering::Release);
         });
-        storm(&cluster, &mount, &mut queue, || over.load(Ordering::Acquire));
+        storm(&mut queue, || over.load(Ordering::Acquire)).verify(&cluster, "/a", "data");
     });
     let counters = mount.pnfs();
     assert_eq!(counters.moves, u64::from(MOVES), "{layouts:?} {tell:?} {counters:?}");

@@ -7,11 +7,14 @@ use super::{FileInUse, Phase, Queue, Slot, Templates, ended};
 use crate::client::connection::broken;
 use crate::client::file::Place;
 use crate::client::layouts::{DataServer, InForce, View};
+use crate::client::mount::Shared;
 use crate::client::target::Version;
 use crate::rpc::reply::{self, Message};
 use crate::transfer::Stability;
+use crate::v4::compound::Op;
+use crate::v4::layout::IoFault;
 use crate::v4::recovery::{Remedy, remedy};
-use crate::{Fault, v3, v4};
+use crate::{Fault, Status, v3, v4};
 use io::{Action, Completion, Outcome};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,9 +24,6 @@ use units::{Nanos, clock};
 const DEAD: Nanos = Nanos::millis(1_000);
 /// How long requests go another way after a data server refused one, unless another layout comes before.
 const AVOIDED: Nanos = Nanos::millis(100);
-/// How soon a commit is tried again at a data server that is away.
-const COMMIT_AGAIN: Nanos = Nanos::millis(50);
-const EIO: i32 = 5;
 
 /// What went over one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +65,29 @@ pub(super) struct Channel {
     /// Goes up with each link.
     made: u64,
     dead_until: Nanos,
+    /// That it is down has been told.
+    down: bool,
     pub(super) counters: ChannelCounters,
 }
 
 impl Channel {
+    /// Told once, however often it is tried.
+    fn is_down(&mut self, shared: &Shared, why: &str) {
+        if !std::mem::replace(&mut self.down, true) {
+            let (server, to) = (&shared.way.target.server, self.counters.address);
+            shared
+                .way
+                .alerts
+                .say(format!("channel to data server {to} is DOWN: {why}; its requests go by {server}"));
+        }
+    }
+
+    fn is_up(&mut self, shared: &Shared) {
+        if std::mem::replace(&mut self.down, false) {
+            shared.way.alerts.say(format!("channel to data server {} is UP again", self.counters.address));
+        }
+    }
+
     fn version(&self) -> Version {
         if self.server.v3 { Version::V3 } else { Version::V41 }
     }
@@ -134,6 +153,10 @@ impl Queue {
         let file = slot.request.file as usize;
         if slot.request.action == Action::Sync {
             return self.commit_road(index, now);
+        }
+        let layouts = &self.files[file].open.state.layouts;
+        if slot.fence.is_some_and(|returns| layouts.returns() == returns) {
+            return Road::Wait(Nanos(0));
         }
         if self.shared.pnfs.is_none() || slot.detour {
             return Road::Server;
@@ -217,7 +240,14 @@ impl Queue {
         let index = known.unwrap_or_else(|| {
             let counters = ChannelCounters::new(server.addresses[0], true);
             let server = server.clone();
-            self.data.push(Channel { server, link: None, made: 0, dead_until: Nanos(0), counters });
+            self.data.push(Channel {
+                server,
+                link: None,
+                made: 0,
+                dead_until: Nanos(0),
+                down: false,
+                counters,
+            });
             self.data.len() - 1
         });
         let channel = &mut self.data[index];
@@ -229,9 +259,11 @@ impl Queue {
                 Ok(link) => {
                     channel.link = Some(link);
                     channel.made += 1;
+                    channel.is_up(&self.shared);
                     self.network.reconnects += u64::from(channel.made > 1);
                 }
-                Err(_) => {
+                Err(why) => {
+                    channel.is_down(&self.shared, &why.to_string());
                     channel.dead_until = clock::now() + DEAD;
                     return None;
                 }
@@ -245,27 +277,22 @@ impl Queue {
         let slot = &mut self.slots[index as usize];
         let file = slot.request.file as usize;
         let state = &self.files[file].open.state;
-        let commits = slot.commits.get_or_insert_with(|| state.uncommitted());
-        let (place, covers) = commits.last().cloned().unwrap_or((Place::Server, 0));
-        (slot.covers, slot.target) = (covers, Arc::new(place.clone()));
-        let Place::Data(server, handle) = place else { return Road::Server };
-        let first = *slot.trying.get_or_insert(now);
-        match self.channel(&server, now) {
-            Some(channel) => {
+        let commits = slot.commits.get_or_insert_with(|| state.uncommitted.commits());
+        if let Some((place, covers)) = commits.last().cloned() {
+            (slot.covers, slot.target) = (covers, Arc::new(place.clone()));
+            let Place::Data(server, handle) = place else { return Road::Server };
+            if let Some(channel) = self.channel(&server, now) {
                 self.commit = self.data_templates(channel, &handle, v4::open::StateId::default()).commit;
-                Road::Commit { channel }
+                return Road::Commit { channel };
             }
-            None if now < first + self.shared.way.limit => Road::Wait(now + COMMIT_AGAIN),
-            // What it had in memory is out of reach.
-            None => {
-                let slot = &mut self.slots[index as usize];
-                self.files[file].open.state.committed(&slot.target, None, slot.covers);
-                slot.commits = Some(Vec::new());
-                slot.lost = true;
-                slot.target = Arc::new(Place::Server);
-                Road::Server
-            }
+            // What it has in memory is out of reach: it is written again before the sync ends.
+            self.files[file].open.state.uncommitted.committed(&Place::Data(server, handle), None, covers);
+            let slot = &mut self.slots[index as usize];
+            slot.next_commit();
+            return self.commit_road(index, now);
         }
+        (slot.covers, slot.target) = (0, self.home.clone());
+        Road::Server
     }
 
     pub(super) fn flush_data(&mut self, channel: usize) -> std::io::Result<()> {
@@ -287,8 +314,8 @@ impl Queue {
             arrived = link.connection.fill().map(drop);
         }
         let taken = self.take_data_replies(channel, done);
-        if arrived.and(taken).is_err() {
-            self.lose_data(channel, DEAD);
+        if let Err(why) = arrived.and(taken) {
+            self.lose_data(channel, DEAD, &why.to_string());
         }
     }
 
@@ -340,10 +367,12 @@ impl Queue {
             session_is_gone |= of_session;
             if slot.request.action == Action::Sync {
                 if !of_session {
-                    // It has lost the file, and what was written with it.
-                    file.committed(&slot.target, None, slot.covers);
-                    self.in_flight -= 1;
-                    done.push(ended(slot, index, Outcome::Errno(EIO)));
+                    // The file is elsewhere, or it has lost it: what it had is written again before the sync ends.
+                    file.uncommitted.committed(&slot.target, None, slot.covers);
+                    if !slot.next_commit() {
+                        self.in_flight -= 1;
+                        done.push(ended(slot, index, Outcome::Full));
+                    }
                 }
                 continue;
             }
@@ -351,6 +380,8 @@ impl Queue {
                 && !of_session
             {
                 in_force.avoid_until(clock::now() + AVOIDED);
+                let status = fault.status().unwrap_or(Status::IO);
+                file.layouts.refused(io_fault(slot, in_force, status));
             }
             slot.detour = true;
             self.network.detours += 1;
@@ -359,13 +390,16 @@ impl Queue {
         }
         if session_is_gone {
             // Another one is made at once.
-            self.lose_data(channel, Nanos(0));
+            self.lose_data(channel, Nanos(0), "it does not know our session any more");
         }
         Ok(())
     }
 
     /// A data server is gone: what it was asked takes the other way, and it is left alone for a while.
-    pub(super) fn lose_data(&mut self, channel: usize, dead: Nanos) {
+    pub(super) fn lose_data(&mut self, channel: usize, dead: Nanos, why: &str) {
+        self.data[channel].is_down(&self.shared, why);
+        let server = &self.data[channel].server;
+        self.files.iter().for_each(|file| file.open.state.uncommitted.gone(server));
         self.data[channel].link = None;
         self.data[channel].dead_until = clock::now() + dead;
         for slot in
@@ -373,37 +407,38 @@ impl Queue {
         {
             slot.phase = Phase::Held(Nanos(0));
             self.network.replays += 1;
+            let state = &self.files[slot.request.file as usize].open.state;
             if slot.request.action != Action::Sync {
                 slot.detour = true;
                 self.network.detours += 1;
-                self.shared.doubt(&self.files[slot.request.file as usize].open.state);
+                if let Some(By { in_force, .. }) = &slot.by {
+                    state.layouts.refused(io_fault(slot, in_force, Status::NXIO));
+                }
+                if matches!(slot.request.action, Action::Write | Action::WriteDsync) {
+                    slot.fence = Some(state.layouts.returns());
+                    self.shared.fence(state);
+                } else {
+                    self.shared.doubt(state);
+                }
             }
             land(slot, &self.files, &self.shared);
         }
     }
 
-    /// Syncs that went well at all servers end well when the one that was mounted knows how far data servers wrote.
-    pub(super) fn end_syncs(&self, done: &mut [Completion]) {
+    /// Syncs that went well at all servers end well when what these had lost is written again, and the server that was mounted knows how far data
+    /// servers wrote.
+    pub(super) fn end_syncs(&mut self, done: &mut [Completion]) {
         for Completion { slot, outcome } in done {
             let request = &self.slots[*slot as usize].request;
-            if request.action == Action::Sync
-                && *outcome == Outcome::Full
-                && !self.tell_writes(request.file as usize)
-            {
-                *outcome = Outcome::Errno(EIO);
+            if request.action == Action::Sync && *outcome == Outcome::Full {
+                let state = &self.files[request.file as usize].open.state;
+                let ended = self.shared.mend(state).and_then(|()| self.shared.tell_size(state));
+                if let Err(error) = ended {
+                    *outcome = Outcome::Errno(error.errno());
+                    self.trouble = Some(error);
+                }
             }
         }
-    }
-
-    fn tell_writes(&self, file: usize) -> bool {
-        let state = &self.files[file].open.state;
-        let Some(held) = state.layouts.held().filter(|_| state.layouts.is_dirty()) else { return true };
-        let told =
-            self.shared.control().perform("LAYOUTCOMMIT", self.shared.way.limit, |control, deadline| {
-                control.tell_writes(state, &held, deadline)
-            });
-        // A layout that is gone by now was told of when it went back.
-        matches!(told, Ok(Ok(()))) || !state.layouts.is_dirty()
     }
 
     /// What went over each connection: first that to the server that was mounted, then those to data servers.
@@ -412,8 +447,20 @@ impl Queue {
     }
 }
 
+fn io_fault(slot: &Slot, by: &InForce, status: Status) -> IoFault {
+    let stripe = by.of_stripe(slot.stripe);
+    let reads = matches!(slot.request.action, Action::Read | Action::ReadVectored { .. });
+    IoFault {
+        range: (slot.request.offset + u64::from(slot.done), slot.asked.into()),
+        state: stripe.state.unwrap_or_default(),
+        device: stripe.device,
+        status,
+        op: if reads { Op::Read } else { Op::Write },
+    }
+}
+
 /// The call of a slot is no longer in flight.
-pub(super) fn land(slot: &mut Slot, files: &[FileInUse], shared: &crate::client::mount::Shared) {
+pub(super) fn land(slot: &mut Slot, files: &[FileInUse], shared: &Shared) {
     let Some(By { in_force, epoch }) = slot.by.take() else { return };
     let layouts = &files[slot.request.file as usize].open.state.layouts;
     if in_force.leave() && layouts.epoch() != epoch {

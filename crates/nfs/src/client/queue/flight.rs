@@ -8,16 +8,21 @@ use crate::client::connection::{broken, wait_for};
 use crate::client::control::pause;
 use crate::client::error::NfsError;
 use crate::client::mount::Shared;
+use crate::client::uncommitted::Readable;
 use crate::rpc::reply::{self, Message};
 use crate::transfer::{SlotCall, padding};
 use crate::v4::recovery::Remedy;
 use io::{Action, Completion, Outcome};
 use rustix::event::{PollFd, PollFlags};
+use std::sync::atomic::Ordering;
 use units::{Nanos, clock};
 
 /// How long a call rests that the server asked to try later. Shorter than most grace periods by far, longer than a round trip.
 const REST: Nanos = Nanos::millis(50);
 const EIO: i32 = 5;
+const ETIMEDOUT: i32 = 110;
+/// How soon it is looked again whether a place is free where something lost is just written again.
+const MENDING: Nanos = Nanos::millis(1);
 /// How long a data server is left alone that went silent.
 const SILENT: Nanos = Nanos::millis(5_000);
 
@@ -33,6 +38,14 @@ impl Queue {
     /// Encodes the call of a held slot, as a new one; it stays held where the session has no slot free, or there is no link.
     pub(super) fn launch(&mut self, index: u32, now: Nanos) {
         if self.link.is_none() {
+            return;
+        }
+        let slot = &self.slots[index as usize];
+        if slot.in_place {
+            return self.replay(index, now);
+        }
+        if !self.may_go(index) {
+            self.slots[index as usize].phase = Phase::Held(now + MENDING);
             return;
         }
         let (at, stripe, left) = match self.road(index, now) {
@@ -67,8 +80,43 @@ impl Queue {
                 Some(_) => self.files[slot.request.file as usize].roads.target(stripe),
             };
         }
+        let slot = &mut self.slots[index as usize];
+        (slot.in_place, slot.replayed) = (false, false);
         let xid = self.xids.draw(index);
         self.send(index, xid, call, now);
+    }
+
+    /// Whether nothing that was lost is just written again where a request goes. Writes again what has to be, before it is read; commits what takes too much
+    /// memory here.
+    fn may_go(&mut self, index: u32) -> bool {
+        let slot = &self.slots[index as usize];
+        let state = &self.files[slot.request.file as usize].open.state;
+        let uncommitted = &state.uncommitted;
+        let offset = slot.request.offset + u64::from(slot.done);
+        let bytes = u64::from(slot.request.bytes - slot.done);
+        match slot.request.action {
+            Action::Sync => true,
+            Action::Write | Action::WriteDsync => {
+                if slot.request.action == Action::Write && uncommitted.is_full() {
+                    self.shared.commit(state);
+                }
+                uncommitted.begin(offset, bytes)
+            }
+            Action::Read | Action::ReadVectored { .. } => {
+                if uncommitted.is_doubtful(self.shared.era.load(Ordering::Acquire)) {
+                    self.shared.commit(state);
+                }
+                match uncommitted.read(offset, bytes) {
+                    Readable::Yes => true,
+                    Readable::Soon => false,
+                    Readable::Lost => {
+                        // Where nobody can be reached, it is tried again until somebody is, or the link is given up.
+                        let _ = self.shared.mend(state);
+                        uncommitted.read(offset, bytes) == Readable::Yes
+                    }
+                }
+            }
+        }
     }
 
     /// Sends the call of a flying slot once more, as it was: same number, same place in the session.
@@ -80,6 +128,8 @@ impl Queue {
             Some(session) => session.slots.repeat(place),
         };
         self.network.replays += 1;
+        let slot = &mut self.slots[index as usize];
+        (slot.in_place, slot.replayed) = (false, true);
         let xid = self.xids.current(index);
         self.send(index, xid, call, now);
     }
@@ -99,6 +149,10 @@ impl Queue {
         let left = (u64::from(slot.request.bytes - slot.done)).min(slot.left) as u32;
         let (template, bytes) = match slot.request.action {
             Action::Read | Action::ReadVectored { .. } => (&templates.read, left.min(read_max)),
+            // There is no memory left to keep it in until a commit.
+            Action::Write if file.open.state.uncommitted.is_full() => {
+                (&templates.write_durable, left.min(write_max))
+            }
             Action::Write => (&templates.write, left.min(write_max)),
             Action::WriteDsync => (&templates.write_durable, left.min(write_max)),
             Action::Sync if slot.at.is_some() => (&self.commit, 0),
@@ -111,6 +165,7 @@ impl Queue {
         };
         counters.sent(slot.request.action);
         (slot.phase, slot.asked, slot.sent) = (Phase::Flying, bytes, now);
+        slot.era = self.shared.era.load(Ordering::Acquire);
         link.connection.send(|w| template.append(w, xid, call, offset, bytes));
         if writes {
             link.connection.send_payload(index, slot.done as usize, bytes as usize);
@@ -136,6 +191,9 @@ impl Queue {
     /// Sends and takes what can be without waiting. A lost link is made anew, which may take long.
     pub(super) fn progress(&mut self, done: &mut Vec<Completion>) {
         let before = done.len();
+        if self.link.is_none() && self.in_flight > 0 && !self.closing {
+            self.revive(done);
+        }
         let mut arrived = self.flush();
         if arrived.is_ok()
             && let Some(link) = &mut self.link
@@ -144,15 +202,13 @@ impl Queue {
         }
         // What came before the end of the stream still counts.
         let taken = self.take_replies(done);
-        if arrived.and(taken).is_err() {
-            self.lose(Remedy::None, done);
+        if let Err(why) = arrived.and(taken) {
+            self.lose(Remedy::None, &why.to_string(), done);
         }
         for channel in 0..self.data.len() {
             self.progress_data(channel, done);
         }
-        if self.shared.pnfs.is_some() {
-            self.end_syncs(&mut done[before..]);
-        }
+        self.end_syncs(&mut done[before..]);
         self.launch_held();
         // An error here is met again by the next round.
         let _ = self.flush();
@@ -179,12 +235,11 @@ impl Queue {
             _ => None,
         });
         let due = due.min().unwrap_or_else(|| clock::now() + silence);
-        let Some(link) = &self.link else { return };
-        let waited = if self.shared.pnfs.is_none() {
+        let waited = if let (None, Some(link)) = (&self.shared.pnfs, &self.link) {
             link.connection.wait(due)
         } else {
-            let links = self.data.iter().filter_map(|channel| channel.link.as_ref());
-            let mut fds: Vec<PollFd<'_>> = links.chain([link]).map(|link| link.connection.poll()).collect();
+            let links = self.data.iter().filter_map(|channel| channel.link.as_ref()).chain(&self.link);
+            let mut fds: Vec<PollFd<'_>> = links.map(|link| link.connection.poll()).collect();
             fds.push(PollFd::from_borrowed_fd(self.bell.as_fd(), PollFlags::IN));
             let waited = wait_for(&mut fds, due);
             self.bell.still();
@@ -195,16 +250,16 @@ impl Queue {
         let silent_data: Vec<usize> =
             self.slots.iter().filter(|slot| is_silent(slot)).filter_map(|slot| slot.at).collect();
         for channel in silent_data {
-            self.lose_data(channel, SILENT);
+            self.lose_data(channel, SILENT, &format!("no answer within {silence}"));
         }
         let silent = || self.slots.iter().any(|slot| slot.at.is_none() && is_silent(slot));
         match waited {
-            Err(_) => self.lose(Remedy::None, done),
+            Err(why) => self.lose(Remedy::None, &why.to_string(), done),
             Ok(()) if now >= due && silent() => {
                 // An answer may have come at the last moment.
                 let arrived = self.link.as_mut().is_some_and(|link| link.connection.fill().unwrap_or(false));
                 if !arrived {
-                    self.lose(Remedy::None, done);
+                    self.lose(Remedy::None, &format!("no answer within {silence}"), done);
                 }
             }
             Ok(()) => {}
@@ -241,6 +296,12 @@ impl Queue {
                 Err(_) => (Ok(Verdict::End(Outcome::Errno(EIO))), true),
             };
             let verdict = verdict.unwrap_or_else(refusal);
+            if !begun && slot.replayed && matches!(verdict, Verdict::Needs(Remedy::Later)) {
+                // It is at it since the first time: nobody else may have that place.
+                (slot.phase, slot.in_place) = (Phase::Held(clock::now() + REST), true);
+                self.network.delays += 1;
+                continue;
+            }
             if let Some(session) = session {
                 session.ended(slot.place, begun);
                 let flags = std::mem::take(&mut slot.flags);
@@ -260,8 +321,16 @@ impl Queue {
                     again.push(index);
                 }
                 Verdict::Needs(Remedy::Later) => {
+                    let (now, limit) = (clock::now(), self.shared.way.limit);
                     self.network.delays += 1;
-                    slot.phase = Phase::Held(clock::now() + REST);
+                    slot.phase = Phase::Held(now + REST);
+                    if now >= slot.since + limit {
+                        let server = self.shared.way.target.server.clone();
+                        let last = "it asked to try later each time".into();
+                        self.trouble = Some(NfsError::TimedOut { server, what: "a transfer", limit, last });
+                        self.in_flight -= 1;
+                        done.push(ended(slot, index, Outcome::Errno(ETIMEDOUT)));
+                    }
                 }
                 Verdict::Needs(remedy) => {
                     if remedy == Remedy::Open {
@@ -277,7 +346,7 @@ impl Queue {
         match needs {
             Remedy::Open => self.reopen(reopen, done),
             Remedy::Bind | Remedy::Session | Remedy::Client => {
-                self.lose(needs, done);
+                self.lose(needs, "it does not know our session any more", done);
             }
             Remedy::None | Remedy::Again | Remedy::Later => {
                 let now = clock::now();
@@ -314,11 +383,15 @@ impl Queue {
 
     /// The link is gone, or what the server knew of it is. Makes another, and sends again what has no reply: in their slots where the
     /// session is still the same, so that the server does each of them once.
-    fn lose(&mut self, lost: Remedy, done: &mut Vec<Completion>) {
-        let Some(Link { session, path, generation, .. }) = self.link.take() else { return };
+    fn lose(&mut self, lost: Remedy, why: &str, done: &mut Vec<Completion>) {
+        let Some(Link { connection, session, path, generation, .. }) = self.link.take() else { return };
         if self.closing {
             return;
         }
+        let begin = clock::now();
+        self.shared.era.fetch_add(1, Ordering::AcqRel);
+        self.say(&format!("{} is DOWN: {why}", connection.peer));
+        drop(connection);
         let (times, since) = self.barren.unwrap_or((0, clock::now()));
         let limit = self.shared.way.limit;
         if times > 0 && clock::now() - since > limit {
@@ -333,23 +406,54 @@ impl Queue {
         // What broke without a word from the server may be the path.
         let path = if lost == Remedy::None { path + 1 } else { path } % self.shared.way.target.paths.len();
         let before = Before { session, path, lost, generation: Some(generation) };
-        match Link::make(&self.shared, self.options.depth, before) {
+        match Link::make(&self.shared, self.options.depth, before, limit) {
+            Ok(link) => self.resume(link, begin),
+            Err(error) => self.give_up(error, done),
+        }
+    }
+
+    /// The link was given up; what came since is worth one attempt by each path.
+    fn revive(&mut self, done: &mut Vec<Completion>) {
+        let begin = clock::now();
+        match Link::make(&self.shared, self.options.depth, Before::nothing(), Nanos(0)) {
             Ok(link) => {
-                let kept = link.kept;
-                self.network.reconnects += 1;
-                self.network.sessions += u64::from(!kept);
-                self.link = Some(link);
-                self.make_templates();
-                self.send_again(kept);
+                self.resume(link, begin);
+                self.launch_held();
             }
             Err(error) => self.give_up(error, done),
         }
     }
 
+    fn resume(&mut self, link: Link, since: Nanos) {
+        let (kept, replays) = (link.kept, self.network.replays);
+        self.network.reconnects += 1;
+        self.network.sessions += u64::from(!kept);
+        let peer = link.connection.peer;
+        self.link = Some(link);
+        self.make_templates();
+        self.send_again(kept);
+        let replays = self.network.replays - replays;
+        let took = clock::now() - since;
+        self.say(&format!("{peer} is UP again after {took}, {replays} calls were sent again"));
+    }
+
+    fn say(&self, what: &str) {
+        let alerts = &self.shared.way.alerts;
+        alerts.say(format!("channel to {}, {what}", self.shared.way.target.server));
+    }
+
     fn send_again(&mut self, kept: bool) {
+        let era = self.shared.era.load(Ordering::Acquire);
+        for file in &self.files {
+            let state = &file.open.state;
+            if state.uncommitted.is_doubtful(era) {
+                self.shared.commit(state);
+            }
+        }
         let now = clock::now();
         for index in 0..self.options.depth {
-            let slot = &self.slots[index as usize];
+            let slot = &mut self.slots[index as usize];
+            slot.in_place &= kept;
             if slot.phase != Phase::Flying || slot.at.is_some() {
                 continue;
             }
@@ -365,6 +469,7 @@ impl Queue {
 
     fn give_up(&mut self, error: NfsError, done: &mut Vec<Completion>) {
         let errno = error.errno();
+        self.say(&format!("given up: {error}"));
         self.trouble = Some(error);
         let is_ours = |slot: &Slot| match slot.phase {
             Phase::Flying => slot.at.is_none(),

@@ -7,7 +7,7 @@ use crate::transfer::{Stability, Verifier};
 use crate::v4::compound::Results;
 use crate::v4::recovery::{Remedy, remedy};
 use crate::xdr::Reader;
-use crate::{Fault, v3};
+use crate::{Fault, Status, v3};
 use io::{Action, Outcome};
 
 const EIO: i32 = 5;
@@ -39,7 +39,8 @@ pub(super) fn judge(
     if version.has_sessions() {
         match results.sequenced() {
             Ok(sequenced) => slot.flags = sequenced.flags,
-            Err(fault) => return (Err(fault), false),
+            // One that was done and is not kept has its number.
+            Err(fault) => return (Err(fault), fault.status() == Some(Status::RETRY_UNCACHED_REP)),
         }
     }
     (judge_v4(slot, file, &mut results), true)
@@ -87,23 +88,22 @@ fn wrote(slot: &mut Slot, file: &FileState, result: &crate::transfer::WriteResul
     if !durable || (result.bytes == 0 && slot.asked > 0) {
         return Verdict::End(Outcome::Errno(EIO));
     }
-    file.wrote(&slot.target, result);
+    let (from, to) = (slot.done as usize, (slot.done + result.bytes) as usize);
+    file.uncommitted.wrote(
+        &slot.target,
+        result,
+        slot.request.offset + u64::from(slot.done),
+        &slot.buffer[from..to],
+        slot.era,
+    );
     slot.done += result.bytes;
     if slot.done == slot.request.bytes { Verdict::End(Outcome::Full) } else { Verdict::More }
 }
 
-/// Writes that a restart of the server took away are an error of the sync: what they were, only the caller knows.
+/// What a restart of the server took away is known then, and written again before the sync ends.
 fn committed(slot: &mut Slot, file: &FileState, verifier: Verifier) -> Verdict {
-    let kept = file.committed(&slot.target, Some(verifier), slot.covers) && !slot.lost;
-    let left = slot.commits.as_mut().map_or(0, |commits| {
-        commits.pop();
-        commits.len()
-    });
-    match (kept, left) {
-        (false, _) => Verdict::End(Outcome::Errno(EIO)),
-        (true, 0) => Verdict::End(Outcome::Full),
-        (true, _) => Verdict::More,
-    }
+    file.uncommitted.committed(&slot.target, Some(verifier), slot.covers);
+    if slot.next_commit() { Verdict::More } else { Verdict::End(Outcome::Full) }
 }
 
 pub(super) fn refusal(fault: Fault) -> Verdict {

@@ -14,6 +14,7 @@ use crate::v4::recovery::{Remedy, remedy};
 use crate::v4::session::{SessionId, Slots};
 use crate::v4::transfer::InSession;
 use crate::{Fault, Status};
+use std::sync::atomic::Ordering;
 use units::{Nanos, Seed, clock};
 
 /// Longest that a data server may take to let us in: the server that was mounted has all that it has.
@@ -29,6 +30,8 @@ pub(super) struct Link {
     /// Whether calls can be repeated in the places that they had before. The name of a session does not tell: a server that was
     /// restarted within the second gives the same one again.
     pub(super) kept: bool,
+    /// The client id, where it is this link's alone.
+    client: Option<u64>,
 }
 
 /// The session of one worker; nobody else uses its slots.
@@ -40,6 +43,13 @@ pub(super) struct Session {
     /// Longest payloads, bytes.
     pub(super) read_max: u32,
     pub(super) write_max: u32,
+}
+
+impl Before {
+    /// There was none.
+    pub(super) const fn nothing() -> Self {
+        Self { session: None, path: 0, lost: Remedy::None, generation: None }
+    }
 }
 
 /// What was there before a link is made again.
@@ -54,15 +64,24 @@ pub(super) struct Before {
 }
 
 impl Link {
-    /// Makes a link for `depth` requests at once. What `before` had is kept as far as the server still knows it: then calls can be
-    /// repeated in their slots.
-    pub(super) fn make(shared: &Shared, depth: u32, mut before: Before) -> Result<Self, NfsError> {
+    /// Makes a link for `depth` requests at once; it is tried for `patience`, and once at least by each path. What `before` had is kept as far as the
+    /// server still knows it: then calls can be repeated in their slots.
+    pub(super) fn make(
+        shared: &Shared,
+        depth: u32,
+        mut before: Before,
+        patience: Nanos,
+    ) -> Result<Self, NfsError> {
         let way = &shared.way;
-        let deadline = clock::now() + way.limit;
+        let begin = clock::now();
+        let deadline = begin + patience.max(Nanos(CONNECT_MAX.0 * way.target.paths.len() as u64));
         let mut tries = 0;
         loop {
             let last = match attempt(shared, depth, &mut before, deadline) {
-                Ok(link) => return Ok(link),
+                Ok(link) => {
+                    shared.era.fetch_add(1, Ordering::AcqRel);
+                    return Ok(link);
+                }
                 Err(Trouble::Rpc(refusal)) => return Err(way.refused(refusal)),
                 Err(Trouble::Lost(why)) => why,
                 Err(Trouble::Fault(fault)) => match fault.status().map(remedy) {
@@ -73,7 +92,7 @@ impl Link {
                     }
                 },
             };
-            if clock::now() >= deadline {
+            if clock::now() >= begin + patience {
                 return Err(way.unreachable(last));
             }
             clock::sleep(pause(tries));
@@ -100,14 +119,15 @@ impl Link {
         }
         let connection = connected?;
         if server.v3 {
-            return Ok(Self { connection, session: None, path: 0, generation: 0, kept: false });
+            return Ok(Self { connection, session: None, path: 0, generation: 0, kept: false, client: None });
         }
         let mut caller = Caller::new(connection);
         let mut owner = shared.owner.clone();
         owner.name.extend_from_slice(format!(" {:016x}", shared.draw()).as_bytes());
-        let created = data_session(&mut caller, way, &owner, depth, deadline)?;
+        let (client, created) = data_session(&mut caller, way, &owner, depth, deadline)?;
         let session = Some(Session::new(shared, &created, depth)?);
-        Ok(Self { connection: caller.connection, session, path: 0, generation: 0, kept: false })
+        let client = Some(client);
+        Ok(Self { connection: caller.connection, session, path: 0, generation: 0, kept: false, client })
     }
 
     /// For templates.
@@ -118,7 +138,8 @@ impl Link {
     /// Gives the session back, as far as the server still listens.
     pub(super) fn end(self, way: &Way) {
         if let Some(session) = self.session {
-            end_session(&mut Caller::new(self.connection), way, session.id, clock::now() + CLOSE_MAX);
+            let deadline = clock::now() + CLOSE_MAX;
+            end_session(&mut Caller::new(self.connection), way, session.id, self.client, deadline);
         }
     }
 }
@@ -126,12 +147,10 @@ impl Link {
 /// 1. the connection, 2. the client id where the server has forgotten it, 3. the session: kept, or a new one.
 fn attempt(shared: &Shared, depth: u32, before: &mut Before, deadline: Nanos) -> Result<Link, Trouble> {
     let way = &shared.way;
-    let (path, connection) = way
-        .connect(before.path, way.target.port, deadline.min(clock::now() + CONNECT_MAX))
-        .map_err(Trouble::Lost)?;
+    let (path, connection) = way.connect(before.path, way.target.port, deadline).map_err(Trouble::Lost)?;
     before.path = path;
     if way.target.version == Version::V3 {
-        return Ok(Link { connection, session: None, path, generation: 0, kept: true });
+        return Ok(Link { connection, session: None, path, generation: 0, kept: true, client: None });
     }
     if before.lost == Remedy::Client {
         introduce_again(shared, before.generation)?;
@@ -140,7 +159,7 @@ fn attempt(shared: &Shared, depth: u32, before: &mut Before, deadline: Nanos) ->
     let generation = shared.control().identity.generation;
     before.generation = Some(generation);
     if way.target.version == Version::V40 {
-        return Ok(Link { connection, session: None, path, generation, kept: true });
+        return Ok(Link { connection, session: None, path, generation, kept: true, client: None });
     }
     let mut caller = Caller::new(connection);
     if let Some(session) = &before.session
@@ -148,11 +167,19 @@ fn attempt(shared: &Shared, depth: u32, before: &mut Before, deadline: Nanos) ->
     {
         bind_session(&mut caller, way, session.id, deadline)?;
         let session = before.session.take();
-        return Ok(Link { connection: caller.connection, session, path, generation, kept: true });
+        return Ok(Link {
+            connection: caller.connection,
+            session,
+            path,
+            generation,
+            kept: true,
+            client: None,
+        });
     }
     before.session = None;
     let session = new_session(shared, &mut caller, depth, deadline)?;
-    Ok(Link { connection: caller.connection, session: Some(session), path, generation, kept: false })
+    let session = Some(session);
+    Ok(Link { connection: caller.connection, session, path, generation, kept: false, client: None })
 }
 
 /// Has the mount make a new client id, unless somebody has done so since `generation`, and reclaim files.

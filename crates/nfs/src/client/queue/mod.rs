@@ -25,7 +25,6 @@ use super::target::{Path, Version};
 use crate::rpc::xid::{SLOTS_MAX, Xids};
 use crate::transfer::{Stability, Template};
 use crate::v4;
-use crate::v4::recovery::Remedy;
 use io::{Action, Buffer, Completion, IoError, Outcome, QueueCounters, Request};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -42,14 +41,14 @@ pub struct QueueOptions {
     pub path: usize,
     /// How far a plain [`Action::Write`] has to be; [`Action::WriteDsync`] is always on stable storage.
     pub stability: Stability,
-    /// A reply that does not come in this time means that the connection is dead.
+    /// As [`MountOptions::silence`](super::mount::MountOptions::silence); the shorter one holds.
     pub silence: Nanos,
 }
 
 impl QueueOptions {
-    /// `depth` slots of `buffer_bytes`; plain writes are committed later, and silence is borne for 15 seconds.
+    /// `depth` slots of `buffer_bytes`; plain writes are committed later, and silence is borne as long as the mount says.
     pub const fn new(depth: u32, buffer_bytes: u32) -> Self {
-        Self { depth, buffer_bytes, path: 0, stability: Stability::Unstable, silence: Nanos::millis(15_000) }
+        Self { depth, buffer_bytes, path: 0, stability: Stability::Unstable, silence: Nanos(u64::MAX) }
     }
 }
 
@@ -144,6 +143,7 @@ struct Slot {
     /// Writes that the commit in flight covers.
     covers: u64,
     sent: Nanos,
+    era: u64,
     /// The session's slot that its call is in.
     place: u32,
     /// The stripe that it is about, and what of that is left, bytes.
@@ -159,12 +159,27 @@ struct Slot {
     target: Arc<Place>,
     /// It goes by the server that was mounted, whatever the layout says.
     detour: bool,
+    /// Not before the layout is back by which it was sent and not answered: how many were back then.
+    fence: Option<u64>,
     /// It waits for a layout since then.
     waits: Option<Nanos>,
-    /// Of a sync: commits that are left, since when one is tried, and whether one failed.
+    /// Of a sync: commits that are left.
     commits: Option<Vec<(Place, u64)>>,
-    trying: Option<Nanos>,
-    lost: bool,
+    /// When it was staged.
+    since: Nanos,
+    /// Its call was sent again in its place of the session, and the server is still at it: it keeps that place while it is held.
+    in_place: bool,
+    replayed: bool,
+}
+
+impl Slot {
+    /// A commit is done with, one way or the other; whether another one is left.
+    fn next_commit(&mut self) -> bool {
+        self.commits.as_mut().is_some_and(|commits| {
+            commits.pop();
+            !commits.is_empty()
+        })
+    }
 }
 
 impl Queue {
@@ -189,6 +204,7 @@ impl Queue {
             asked: 0,
             covers: 0,
             sent: Nanos(0),
+            era: 0,
             place: 0,
             stripe: 0,
             left: u64::MAX,
@@ -197,10 +213,12 @@ impl Queue {
             by: None,
             target: server.clone(),
             detour: false,
+            fence: None,
             waits: None,
             commits: None,
-            trying: None,
-            lost: false,
+            since: Nanos(0),
+            in_place: false,
+            replayed: false,
         };
         let depth = options.depth.clamp(1, SLOTS_MAX);
         let slots = (0..depth)
@@ -208,14 +226,13 @@ impl Queue {
             .collect::<Result<Vec<_>, _>>()
             .map_err(refused)?;
         let path = options.path % shared.way.target.paths.len();
-        let link =
-            Link::make(&shared, depth, Before { session: None, path, lost: Remedy::None, generation: None })?;
+        let link = Link::make(&shared, depth, Before { path, ..Before::nothing() }, shared.way.limit)?;
         let files = files.into_iter().map(FileInUse::new).collect();
         let Path { remote, .. } = shared.way.target.paths[link.path];
         let counters = ChannelCounters::new(SocketAddr::new(remote, shared.way.target.port), false);
         let mut queue = Self {
+            options: QueueOptions { depth, silence: options.silence.min(shared.way.silence), ..options },
             shared,
-            options: QueueOptions { depth, ..options },
             files,
             slots,
             xids: link::numbers(depth),
@@ -310,7 +327,8 @@ impl io::Queue for Queue {
         assert!(it.phase == Phase::Idle, "slot {slot} is busy");
         assert!(request.action == Action::Sync || request.bytes as usize <= it.buffer.len(), "too long");
         (it.phase, it.request, it.done) = (Phase::Staged, request, 0);
-        (it.detour, it.waits, it.commits, it.trying, it.lost) = (false, None, None, None, false);
+        (it.detour, it.fence, it.waits, it.commits) = (false, None, None, None);
+        (it.in_place, it.replayed) = (false, false);
         self.staged.push(slot);
     }
 
@@ -320,7 +338,8 @@ impl io::Queue for Queue {
         if count > 0 {
             let now = units::clock::now();
             for &slot in &staged {
-                self.slots[slot as usize].phase = Phase::Held(Nanos(0));
+                let it = &mut self.slots[slot as usize];
+                (it.phase, it.since) = (Phase::Held(Nanos(0)), now);
                 self.launch(slot, now);
             }
             self.in_flight += count;
