@@ -1,12 +1,13 @@
-//! Eight hours of watching, simulated: memory below 300 MiB and drawing below 2 % of a CPU, on a busy server and on one in trouble.
+//! Eight hours of watching, simulated: memory below 300 MiB, and below 2 % of a CPU for the terminal as for a page, on a usual server, a
+//! busy one, and one in trouble.
 #![forbid(unsafe_code)]
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
-use std::time::Instant;
+use std::hint::black_box;
 use units::{Nanos, Rng, Seed};
 use waits::Grade;
-use watch::board::Board;
+use watch::board::Boards;
 use watch::class;
 use watch::draw::{Plan, Scene, Subject, Theme, Times, draw};
 use watch::history::{Active, Bounds, Device, History, Look, Work};
@@ -50,29 +51,47 @@ fn main() {
     let looks = if full { LOOKS } else { 60 };
     if full {
         println!(
-            "8 hours at 1 s: memory of the process, CPU of keeping and drawing (200 × 60, window of 8 h, background on)\n"
+            "8 hours at a look a second, all kept and each shown over a window of 8 hours with background: most memory\n\
+             of the process, and CPU\n"
         );
     }
     let mut failed = false;
     for case in CASES {
-        let (memory, per_look, json) = run(&case, looks);
-        let percent = per_look * 100.0;
-        let held = memory < MEMORY_MAX_MIB && percent < CPU_MAX_PERCENT;
-        failed |= full && !held;
+        let mut line = format!("{:<66}", case.name);
+        for front in [Front::Terminal, Front::Page] {
+            let used = run(&case, &front, looks);
+            let percent = used.cpu_seconds / looks as f64 * 100.0;
+            failed |= used.memory_mib >= MEMORY_MAX_MIB || percent >= CPU_MAX_PERCENT;
+            line += &format!("  {front:?} {:>3.0} MiB {percent:>4.2} %", used.memory_mib);
+        }
         if full {
-            let word = if held { "holds" } else { "FAILS" };
-            println!(
-                "{:<66} {memory:>6.0} MiB  {percent:>5.2} % of a CPU  page {json:>4} KiB  {word}",
-                case.name
-            );
+            println!("{line}");
         }
     }
-    assert!(!failed, "beyond {MEMORY_MAX_MIB} MiB or {CPU_MAX_PERCENT} %");
+    assert!(!(full && failed), "beyond {MEMORY_MAX_MIB} MiB or {CPU_MAX_PERCENT} % of a CPU");
 }
 
-/// MiB of this process at the end, CPU seconds for a look, and the KiB that a page gets each time.
-fn run(case: &Case, looks: u64) -> (f64, f64, usize) {
+/// Where it is shown.
+#[derive(Debug)]
+enum Front {
+    /// 200 × 60.
+    Terminal,
+    /// Gets each board as text.
+    Page,
+}
+
+/// What a case took.
+#[derive(Default)]
+struct Used {
+    /// Most that this process had at the end of a minute.
+    memory_mib: f64,
+    /// Of keeping looks and showing them, all together.
+    cpu_seconds: f64,
+}
+
+fn run(case: &Case, front: &Front, looks: u64) -> Used {
     let mut history = History::new(Bounds::default());
+    let mut boards = Boards::default();
     let mut view = View::of_length(Nanos::secs(LOOKS as f64));
     let area = Rect::new(0, 0, 200, 60);
     let subject = Subject {
@@ -84,27 +103,39 @@ fn run(case: &Case, looks: u64) -> (f64, f64, usize) {
         times: Times::Since,
         doubts: Vec::new(),
     };
+    let first = boards.board(&history, &view, 1, Nanos(0));
+    view.press(Key::Letter('b'), &first);
     let mut rng = Rng::new(Seed(1));
-    let (mut spent, mut json) = (0.0, 0);
+    let mut used = Used::default();
     for t in 1..=looks {
         let look = look(case, t, &mut rng);
-        let began = Instant::now();
+        let began = cpu_seconds();
         history.add(&look);
-        let board = Board::of(&history, &view, Plan::columns(area), look.t);
-        if t == 1 {
-            view.press(Key::Letter('b'), &board);
+        match front {
+            Front::Terminal => {
+                let board = boards.board(&history, &view, Plan::columns(area), look.t);
+                let (subject, history, view, board) = (&subject, &history, &view, &board);
+                let mut buffer = Buffer::empty(area);
+                draw(&Scene { subject, history, view, board, theme: Theme::Colour }, &mut buffer);
+            }
+            Front::Page => {
+                let board = boards.board(&history, &view, web::COLUMNS, look.t);
+                black_box(web::board(&board, &subject, &history, &view));
+            }
         }
-        let mut buffer = Buffer::empty(area);
-        draw(
-            &Scene { subject: &subject, history: &history, view: &view, board: &board, theme: Theme::Colour },
-            &mut buffer,
-        );
-        spent += began.elapsed().as_secs_f64();
-        if t == looks {
-            json = web::board(&board, &subject, &history, &view).len() >> 10;
+        used.cpu_seconds += cpu_seconds() - began;
+        if t % 60 == 0 {
+            used.memory_mib = used.memory_mib.max(resident_mib());
         }
     }
-    (resident_mib(), spent / looks as f64, json)
+    used
+}
+
+/// CPU that this thread has had, as the scheduler counts it: by its ticks, so only long sums mean something.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse::<f64>().ok());
+    nanos.unwrap_or(f64::NAN) / 1e9
 }
 
 fn look(case: &Case, t: u64, rng: &mut Rng) -> Look {

@@ -2,7 +2,7 @@
 
 use super::{Source, paint};
 use crate::stop;
-use ::watch::board::Board;
+use ::watch::board::{Board, Boards};
 use ::watch::draw::{self, Plan, Scene, Theme};
 use ::watch::history::History;
 use ::watch::view::{Asked, Key, View};
@@ -47,7 +47,7 @@ pub fn run(mut source: impl Source, history: History, view: View) -> Result<Exit
         _ => Theme::Colour,
     };
     let guard = Guard::enter()?;
-    let mut screen = Screen { theme, shown: None, history, view };
+    let mut screen = Screen { theme, shown: None, history, boards: Boards::default(), view };
     let mut drawn = None;
     while !stop.load(Ordering::Relaxed) {
         let news = source.take(&mut screen.history, KEYS_EVERY);
@@ -84,6 +84,7 @@ struct Screen {
     theme: Theme,
     shown: Option<Buffer>,
     history: History,
+    boards: Boards,
     view: View,
 }
 
@@ -106,8 +107,8 @@ impl Screen {
         }
     }
 
-    fn board(&self, source: &impl Source, area: Rect) -> Board {
-        Board::of(&self.history, &self.view, Plan::columns(area), source.now())
+    fn board(&mut self, source: &impl Source, area: Rect) -> Board {
+        self.boards.board(&self.history, &self.view, Plan::columns(area), source.now())
     }
 
     fn draw(&mut self, source: &impl Source) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::Source;
 use crate::loopback::{self, Asked, Door, GUARDS};
 use crate::stop;
-use ::watch::board::Board;
+use ::watch::board::Boards;
 use ::watch::draw::Subject;
 use ::watch::history::History;
 use ::watch::view::View;
@@ -85,10 +85,11 @@ fn answer(stream: &mut TcpStream, asked: &Asked, shared: &Shared) -> io::Result<
 /// Boards of `view`, one after each change, until the page goes away; it comes back by itself.
 fn events(stream: &mut TcpStream, shared: &Shared, view: &View) -> io::Result<()> {
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{GUARDS}\r\nretry: 1000\n\n")?;
+    let mut boards = Boards::default();
     loop {
         let (json, version) = {
             let seen = shared.seen();
-            let board = Board::of(&seen.history, view, web::COLUMNS, seen.now);
+            let board = boards.board(&seen.history, view, web::COLUMNS, seen.now);
             (web::board(&board, &seen.subject, &seen.history, view), seen.version)
         };
         write!(stream, "data: {json}\n\n")?;

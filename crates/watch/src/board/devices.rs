@@ -1,6 +1,6 @@
 //! Block devices on the same axis as the activity above them.
 
-use super::Axis;
+use super::columns::{Column, add_work};
 use crate::history::{History, Work};
 use units::Nanos;
 
@@ -57,32 +57,24 @@ impl Rates {
 }
 
 /// All of them, the busiest first.
-pub(super) fn devices(history: &History, axis: &Axis, brush: (Nanos, Nanos)) -> Vec<DeviceBoard> {
-    let count = history.devices().len();
-    let mut sums = vec![vec![(Work::default(), 0.0f32); axis.columns]; count];
-    for span in history.between(axis.from, axis.end()) {
+pub fn devices(history: &History, columns: &[&Column], brush: (Nanos, Nanos)) -> Vec<DeviceBoard> {
+    let mut brushed = Vec::new();
+    for span in history.between(brush.0, brush.1) {
+        let share = span.share(brush.0, brush.1);
         for (device, work) in &span.devices {
-            for (at, share) in axis.shares(span) {
-                let (sum, seen) = &mut sums[usize::from(*device)][at];
-                sum.add_share(work, share);
-                *seen += span.seen * share;
-            }
+            add_work(&mut brushed, *device, work, span.seen, share);
         }
     }
-    let mut all: Vec<DeviceBoard> = Vec::new();
-    for (number, columns) in sums.into_iter().enumerate() {
-        let (mut work, mut seen) = (Work::default(), 0.0);
-        for span in history.between(brush.0, brush.1) {
-            for (_, of) in span.devices.iter().filter(|(device, _)| usize::from(*device) == number) {
-                work.add_share(of, 1.0);
-                seen += span.seen;
-            }
-        }
-        let rates = |(work, seen): (Work, f32)| (seen > 0.0).then(|| Rates::of(&work, seen));
-        let columns = columns.into_iter().map(rates).collect();
-        let name = history.devices()[number].clone();
-        all.push(DeviceBoard { name, columns, brush: Rates::of(&work, seen) });
-    }
+    let rates = |sums: &[(u16, Work, f32)], number: u16| {
+        let (_, work, seen) = sums.iter().find(|(device, ..)| *device == number)?;
+        (*seen > 0.0).then(|| Rates::of(work, *seen))
+    };
+    let board = |(number, name): (u16, &String)| DeviceBoard {
+        name: name.clone(),
+        columns: columns.iter().map(|column| rates(&column.devices, number)).collect(),
+        brush: rates(&brushed, number).unwrap_or_default(),
+    };
+    let mut all: Vec<DeviceBoard> = (0..).zip(history.devices()).map(board).collect();
     // By what they did in the whole window: the order stays while the brush moves.
     let busy =
         |device: &DeviceBoard| device.columns.iter().flatten().map(|r| r.reads + r.writes).sum::<f32>();

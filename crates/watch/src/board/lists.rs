@@ -1,11 +1,11 @@
 //! Top lists of the brush, and the words for what stands in them.
 
-use super::Filter;
+use super::brush::Brush;
+use super::tally::{Sum, Tally};
 use crate::class::{self, COUNT};
-use crate::history::{Event, History, OTHERS};
+use crate::history::{Event, History, OTHERS, TextId};
 use crate::view::Step;
-use std::collections::HashMap;
-use units::Nanos;
+use std::hash::Hash;
 use waits::Grade;
 
 /// Lines of a list that are kept.
@@ -37,108 +37,71 @@ pub struct Top {
     pub empty: &'static str,
 }
 
-#[derive(Default)]
-struct Sum {
-    seconds: f32,
-    classes: [f32; COUNT],
+/// The lists of `brush`, and mean active sessions.
+pub fn lists(history: &History, brush: &Brush) -> ([Top; 5], f32) {
+    let scale = Scale { seen: brush.seen, whole: brush.whole.total };
+    let text = |id: TextId| (history.text(id).to_owned(), String::new());
+    let lists = [
+        scale.classes(&brush.whole),
+        scale.top(&brush.events, |id| (event_words(history.event(id)), Step::Event(id))),
+        scale.top(&brush.sessions, |(number, program)| {
+            let name = session_name(history.text(program), number);
+            ((name, String::new()), Step::Session(number, program))
+        }),
+        scale.top(&brush.statements, |id| (text(id), Step::Statement(id))),
+        scale.top(&brush.files, |id| (file_words(history.text(id)), Step::File(id))),
+    ];
+    (lists, scale.mean(brush.whole.total))
 }
 
-impl Sum {
-    fn add(&mut self, class: usize, seconds: f32) {
-        self.seconds += seconds;
-        self.classes[class] += seconds;
-    }
-}
-
-impl Filter<'_> {
-    /// The lists, and mean active sessions.
-    pub(super) fn lists(&self, (from, to): (Nanos, Nanos)) -> ([Top; 5], f32) {
-        let mut seen = 0.0f32;
-        let mut classes = Sum::default();
-        let mut events: HashMap<u16, Sum> = HashMap::new();
-        let mut sessions: HashMap<(u32, u16), Sum> = HashMap::new();
-        let mut statements: HashMap<u16, Sum> = HashMap::new();
-        let mut files: HashMap<u16, Sum> = HashMap::new();
-        for span in self.history.between(from, to) {
-            let length = span.to.0.saturating_sub(span.from.0).max(1) as f64;
-            let inside = span.to.min(to).0.saturating_sub(span.from.max(from).0) as f64;
-            let share = (inside / length) as f32;
-            seen += span.seen * share;
-            for (row, event) in self.rows(span) {
-                let (class, seconds) = (class::index(event.class), row.seconds * share);
-                classes.add(class, seconds);
-                events.entry(row.event).or_default().add(class, seconds);
-                sessions.entry((row.session, row.program)).or_default().add(class, seconds);
-                if row.statement != 0 {
-                    statements.entry(row.statement).or_default().add(class, seconds);
-                }
-                if row.file != 0 {
-                    files.entry(row.file).or_default().add(class, seconds);
-                }
-            }
-        }
-        let scale = Scale { seen, whole: classes.seconds };
-        let text = |id: u16| (self.history.text(id).to_owned(), String::new());
-        let lists = [
-            scale.classes(&classes),
-            scale.top(events, |id| (event_words(self.history.event(id)), Step::Event(id))),
-            scale.top(sessions, |(number, program)| {
-                let name = session_name(self.history.text(program), number);
-                ((name, String::new()), Step::Session(number, program))
-            }),
-            scale.top(statements, |id| (text(id), Step::Statement(id))),
-            scale.top(files, |id| (file_words(self.history.text(id)), Step::File(id))),
-        ];
-        (lists, scale.mean(classes.seconds))
-    }
-}
-
-/// What sums are told in.
+/// What sums are told in: what was seen, and all that is shown, nanoseconds.
 struct Scale {
-    seen: f32,
-    whole: f32,
+    seen: i64,
+    whole: i64,
 }
 
 impl Scale {
-    fn mean(&self, seconds: f32) -> f32 {
-        if self.seen > 0.0 { seconds / self.seen } else { 0.0 }
+    fn mean(&self, nanos: i64) -> f32 {
+        if self.seen > 0 { (nanos as f64 / self.seen as f64) as f32 } else { 0.0 }
     }
 
     fn entry(&self, (name, beside): (String, String), sum: &Sum, step: Step) -> Entry {
-        let share = if self.whole > 0.0 { sum.seconds / self.whole } else { 0.0 };
-        let classes = sum.classes.map(|seconds| self.mean(seconds));
-        Entry { name, beside, mean: self.mean(sum.seconds), share, classes, step }
+        let share = if self.whole > 0 { (sum.total as f64 / self.whole as f64) as f32 } else { 0.0 };
+        let classes = sum.classes.map(|nanos| self.mean(nanos));
+        Entry { name, beside, mean: self.mean(sum.total), share, classes, step }
     }
 
     /// All classes that occur, from the top of the chart.
     fn classes(&self, sum: &Sum) -> Top {
-        let entry = |(at, seconds): (usize, &f32)| {
+        let entry = |(at, nanos): (usize, &i64)| {
             let class = class::ALL[at];
-            let mut alone = Sum::default();
-            alone.add(at, *seconds);
+            let mut alone = Sum { total: *nanos, ..Sum::default() };
+            alone.classes[at] = *nanos;
             self.entry((class::name(class).to_owned(), String::new()), &alone, Step::Class(class))
         };
-        let occurring = sum.classes.iter().enumerate().rev().filter(|(_, seconds)| **seconds > 0.0);
+        let occurring = sum.classes.iter().enumerate().rev().filter(|(_, nanos)| **nanos > 0);
         Top { rows: occurring.map(entry).collect(), empty: "nobody was active" }
     }
 
-    fn top<K: Copy>(&self, sums: HashMap<K, Sum>, words: impl Fn(K) -> ((String, String), Step)) -> Top {
-        let empty = if self.seen <= 0.0 {
+    fn top<K>(&self, tally: &Tally<K>, words: impl Fn(K) -> ((String, String), Step)) -> Top
+    where
+        K: Copy + Ord + Hash,
+    {
+        let empty = if self.seen <= 0 {
             "nothing was seen here"
-        } else if self.whole > 0.0 {
+        } else if self.whole > 0 {
             "the server tells none"
         } else {
             "nobody was active"
         };
-        let mut rows: Vec<Entry> = sums
-            .into_iter()
-            .map(|(key, sum)| {
-                let (name, step) = words(key);
-                self.entry(name, &sum, step)
-            })
-            .collect();
+        let entry = |(key, sum): &(K, Sum)| {
+            let (name, step) = words(*key);
+            self.entry(name, sum, step)
+        };
+        let mut top = tally.top(TOP_MAX);
+        top.sort_unstable_by_key(|(key, _)| *key);
+        let mut rows: Vec<Entry> = top.iter().map(entry).collect();
         rows.sort_by(|a, b| b.mean.total_cmp(&a.mean).then_with(|| a.name.cmp(&b.name)));
-        rows.truncate(TOP_MAX);
         Top { rows, empty }
     }
 }

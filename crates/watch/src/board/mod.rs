@@ -1,15 +1,22 @@
 //! What follows from history and view, in numbers: stacks over time, top lists of the brush, devices on the same axis.
 
+mod brush;
+mod columns;
 mod devices;
+mod filter;
 mod lists;
 mod stacks;
+mod tally;
 
 pub use devices::{DeviceBoard, Rates};
 pub use lists::{Entry, Top};
 pub use stacks::{Band, Paint};
 
-use crate::history::{Event, History, Row, Span};
+use crate::history::History;
 use crate::view::{List, Step, View};
+use brush::Brush;
+use columns::{Axis, Columns};
+use filter::Filter;
 use units::Nanos;
 
 /// The chart reaches up to the CPUs where activity is not below this part of them.
@@ -46,38 +53,62 @@ pub struct Board {
     pub path: Vec<String>,
 }
 
-impl Board {
-    /// Of what `view` shows in `columns` columns, when the present is `now`.
-    pub fn of(history: &History, view: &View, columns: usize, now: Nanos) -> Self {
+/// Makes boards of one history, one after the other, and keeps the sums that the next one needs again.
+///
+/// A board of eight hours is made of up to millions of rows; the next one, a second later, differs by one look. So a board costs as much
+/// as there are columns and lines, and as many rows as came and went since the one before; all rows only after a step of the drill,
+/// another length of the window, or when the history was thinned. The price is memory: what the brush tells apart, some 150 bytes for
+/// each session in it. A board is the same whatever was made before it, to the last bit.
+#[derive(Debug, Default)]
+pub struct Boards {
+    /// What the sums are about: the drill, whether with background, and how often the history had been thinned.
+    about: (Vec<Step>, bool, u64),
+    columns: Columns,
+    brush: Brush,
+}
+
+impl Boards {
+    /// What `view` shows in `columns` columns, when the present is `now`.
+    pub fn board(&mut self, history: &History, view: &View, columns: usize, now: Nanos) -> Board {
+        let about = (view.drill().to_vec(), view.background(), history.thinned());
+        if self.about != about {
+            *self = Self { about, ..Self::default() };
+        }
         let columns = columns.max(1);
         let (first, last) = history.extent().unwrap_or((now, now));
-        let last = last.max(now);
         let column = Nanos((view.window().0 / columns as u64).max(1));
         let end = view.end().unwrap_or(now);
         // On whole columns, so that the picture moves and does not shimmer.
         let to = Nanos(end.0.div_ceil(column.0) * column.0);
         let from = Nanos(to.0.saturating_sub(column.0 * columns as u64));
         let brush = view.brush(now);
-        let filter = Filter { history, steps: view.drill(), background: view.background() };
-        let lists = filter.lists(brush);
-        let axis = Axis { from, column, columns };
-        let (bands, stacks) = filter.stacks(&axis, &lists);
-        let on_cpu = lists.0[0].rows.iter().map(|row| row.classes[0]).sum();
-        Self {
+        let filter = Filter::of(history, view);
+        self.brush.move_to(&filter, brush);
+        let (lists, mean) = lists::lists(history, &self.brush);
+        let summed = self.columns.on(&filter, &Axis { from, column, columns });
+        let (bands, stacks) = stacks::stacks(history, view.drill(), &summed, column, &lists);
+        Board {
             from,
             to,
             first,
-            last,
+            last: last.max(now),
             column,
             brush,
             bands,
             columns: stacks,
-            mean: lists.1,
-            on_cpu,
-            lists: lists.0,
-            devices: devices::devices(history, &axis, brush),
+            mean,
+            on_cpu: lists[0].rows.iter().map(|row| row.classes[0]).sum(),
+            devices: devices::devices(history, &summed, brush),
+            lists,
             path: view.drill().iter().map(|step| lists::words(history, *step)).collect(),
         }
+    }
+}
+
+impl Board {
+    /// A single one; who needs more of them has [`Boards`].
+    pub fn of(history: &History, view: &View, columns: usize, now: Nanos) -> Self {
+        Boards::default().board(history, view, columns, now)
     }
 
     /// One of the lists.
@@ -114,66 +145,5 @@ fn nice(value: f32) -> f32 {
     steps.iter().find(|step| **step >= part * 0.9999).map_or(value, |step| step * power)
 }
 
-/// Columns of equal length.
-struct Axis {
-    from: Nanos,
-    column: Nanos,
-    columns: usize,
-}
-
-impl Axis {
-    fn end(&self) -> Nanos {
-        Nanos(self.from.0 + self.column.0 * self.columns as u64)
-    }
-
-    /// Columns that `span` lies in, each with the share of the span that does.
-    fn shares(&self, span: &Span) -> impl Iterator<Item = (usize, f32)> {
-        let length = span.to.0.saturating_sub(span.from.0).max(1) as f64;
-        let number = |t: u64| (t.saturating_sub(self.from.0) / self.column.0) as usize;
-        let last = number(span.to.0.saturating_sub(1)).min(self.columns.saturating_sub(1));
-        let (from, to) = (span.from.0, span.to.0);
-        let (begin, column) = (self.from.0, self.column.0);
-        (number(from)..=last).map(move |at| {
-            let left = begin + column * at as u64;
-            let overlap = (left + column).min(to).saturating_sub(left.max(from));
-            (at, (overlap as f64 / length) as f32)
-        })
-    }
-}
-
-/// The rows that the drill lets through.
-struct Filter<'a> {
-    history: &'a History,
-    steps: &'a [Step],
-    background: bool,
-}
-
-impl Filter<'_> {
-    fn lets(&self, row: &Row, event: &Event) -> bool {
-        (self.background || event.foreground)
-            && self.steps.iter().all(|step| match *step {
-                Step::Class(class) => event.class == class,
-                Step::Event(id) => row.event == id,
-                Step::Session(number, program) => row.session == number && row.program == program,
-                Step::Statement(id) => row.statement == id,
-                Step::File(id) => row.file == id,
-            })
-    }
-
-    fn rows<'s>(&'s self, span: &'s Span) -> impl Iterator<Item = (&'s Row, &'s Event)> {
-        let all = span.rows.iter().map(|row| (row, self.history.event(row.event)));
-        all.filter(|(row, event)| self.lets(row, event))
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_top_is_a_round_figure() {
-        for (value, top) in [(1.0, 1.0), (1.1, 1.2), (2.2, 3.0), (7.0, 8.0), (9.0, 10.0), (31.0, 40.0)] {
-            assert!((nice(value) - top).abs() < 1e-3, "{value}: {}", nice(value));
-        }
-    }
-}
+mod tests;

@@ -1,9 +1,11 @@
 //! Stacked activity over time: by class, or by event within one.
 
-use super::{Axis, Entry, Filter, Top};
+use super::columns::Column;
+use super::{Entry, Top};
 use crate::class::{self, COUNT, Class};
-use crate::history::Span;
+use crate::history::History;
 use crate::view::Step;
+use units::Nanos;
 
 /// Events of a drilled chart that are told apart.
 const BANDS_MAX: usize = 7;
@@ -32,97 +34,82 @@ pub enum Paint {
     Event(usize),
 }
 
-impl Filter<'_> {
-    /// Bands of the chart and their heights.
-    pub(super) fn stacks(&self, axis: &Axis, lists: &([Top; 5], f32)) -> (Vec<Band>, Vec<Option<Vec<f32>>>) {
-        let by_event = self.steps.iter().any(|step| matches!(step, Step::Class(_) | Step::Event(_)));
-        if by_event {
-            return self.event_stacks(axis, &lists.0[1]);
-        }
-        let spans = self.history.between(axis.from, axis.end());
-        let sums = summed(axis, spans, COUNT, |span, heights| {
-            if self.steps.is_empty() {
-                for (class, height) in heights.iter_mut().enumerate() {
-                    *height = span.class(class, self.background);
-                }
-            } else {
-                self.rows(span).for_each(|(row, event)| heights[class::index(event.class)] += row.seconds);
-            }
-        });
-        let occurs = |class: &usize| sums.iter().flatten().any(|column| column[*class] > 0.0);
-        let kept: Vec<usize> = (0..COUNT).filter(occurs).collect();
-        let listed = |class: Class| lists.0[0].rows.iter().find(|row| row.step == Step::Class(class));
-        let band = |class: &usize| {
-            let class = class::ALL[*class];
-            let mean = listed(class).map_or(0.0, |row| row.mean);
-            Band {
-                name: class::name(class).to_owned(),
-                paint: Paint::Class(class),
-                mean,
-                step: Some(Step::Class(class)),
-            }
-        };
-        let bands = kept.iter().map(band).collect();
-        let narrowed = |column: Vec<f32>| kept.iter().map(|class| column[*class]).collect();
-        (bands, sums.into_iter().map(|column| column.map(narrowed)).collect())
-    }
+/// Bands of the chart, and for each column their heights; none where nothing was seen.
+pub type Stacks = (Vec<Band>, Vec<Option<Vec<f32>>>);
 
-    fn event_stacks(&self, axis: &Axis, events: &Top) -> (Vec<Band>, Vec<Option<Vec<f32>>>) {
-        let spans = self.history.between(axis.from, axis.end());
-        let id = |row: &Entry| match row.step {
-            Step::Event(id) => Some(id),
-            _ => None,
-        };
-        let known: Vec<u16> = events.rows.iter().filter_map(id).take(BANDS_MAX).collect();
-        let sums = summed(axis, spans, known.len() + 1, |span, heights| {
-            for (row, _) in self.rows(span) {
-                let at = known.iter().position(|id| *id == row.event).unwrap_or(known.len());
-                heights[at] += row.seconds;
-            }
-        });
-        let mean =
-            |id: u16| events.rows.iter().find(|row| row.step == Step::Event(id)).map_or(0.0, |r| r.mean);
-        let mut bands: Vec<Band> = known
-            .iter()
-            .enumerate()
-            .map(|(at, id)| Band {
-                name: self.history.event(*id).name.clone(),
-                paint: Paint::Event(at),
-                mean: mean(*id),
-                step: Some(Step::Event(*id)),
-            })
-            .collect();
-        // The brush has its seven; what lies outside it may have more.
-        if sums.iter().flatten().any(|column| column[known.len()] > 0.0) {
-            let rest = events.rows.iter().skip(known.len()).map(|row| row.mean).sum();
-            let paint = Paint::Event(BANDS_MAX);
-            bands.push(Band { name: "other events".into(), paint, mean: rest, step: None });
-        }
-        (bands, sums)
+/// Stacks of `columns`, `length` each. `lists`: those of the brush.
+pub fn stacks(
+    history: &History,
+    steps: &[Step],
+    columns: &[&Column],
+    length: Nanos,
+    lists: &[Top],
+) -> Stacks {
+    let by_event = steps.iter().any(|step| matches!(step, Step::Class(_) | Step::Event(_)));
+    if by_event {
+        event_stacks(history, columns, length, &lists[1])
+    } else {
+        class_stacks(history, columns, length, &lists[0])
     }
 }
 
-/// Mean heights of each column; none where nothing was seen.
-fn summed(
-    axis: &Axis,
-    spans: &[Span],
-    bands: usize,
-    fill: impl Fn(&Span, &mut [f32]),
-) -> Vec<Option<Vec<f32>>> {
-    let mut sums = vec![vec![0.0f32; bands]; axis.columns];
-    let mut seen = vec![0.0f32; axis.columns];
-    let mut heights = vec![0.0f32; bands];
-    for span in spans {
-        heights.fill(0.0);
-        fill(span, &mut heights);
-        for (at, share) in axis.shares(span) {
-            seen[at] += span.seen * share;
-            sums[at].iter_mut().zip(&heights).for_each(|(sum, height)| *sum += height * share);
-        }
-    }
-    let least = axis.column.as_secs() as f32 * SEEN_MIN;
-    let mean = |(sums, seen): (Vec<f32>, f32)| {
-        (seen > least).then(|| sums.into_iter().map(|sum| sum / seen).collect())
+fn class_stacks(history: &History, columns: &[&Column], length: Nanos, classes: &Top) -> Stacks {
+    let of_event: Vec<usize> = history.events().iter().map(|event| class::index(event.class)).collect();
+    let heights = heights(columns, length, COUNT, |event| of_event[usize::from(event)]);
+    let occurs = |class: &usize| heights.iter().flatten().any(|column| column[*class] > 0.0);
+    let kept: Vec<usize> = (0..COUNT).filter(occurs).collect();
+    let band = |class: &usize| {
+        let class = class::ALL[*class];
+        let step = Step::Class(class);
+        let mean = mean_of(classes, step);
+        Band { name: class::name(class).to_owned(), paint: Paint::Class(class), mean, step: Some(step) }
     };
-    sums.into_iter().zip(seen).map(mean).collect()
+    let bands = kept.iter().map(band).collect();
+    let narrowed = |column: Vec<f32>| kept.iter().map(|class| column[*class]).collect();
+    (bands, heights.into_iter().map(|column| column.map(narrowed)).collect())
+}
+
+fn event_stacks(history: &History, columns: &[&Column], length: Nanos, events: &Top) -> Stacks {
+    let id = |row: &Entry| match row.step {
+        Step::Event(id) => Some(id),
+        _ => None,
+    };
+    let known: Vec<u16> = events.rows.iter().filter_map(id).take(BANDS_MAX).collect();
+    let band_of = |event| known.iter().position(|id| *id == event).unwrap_or(known.len());
+    let heights = heights(columns, length, known.len() + 1, band_of);
+    let band = |(at, id): (usize, &u16)| {
+        let step = Step::Event(*id);
+        let name = history.event(*id).name.clone();
+        Band { name, paint: Paint::Event(at), mean: mean_of(events, step), step: Some(step) }
+    };
+    let mut bands: Vec<Band> = known.iter().enumerate().map(band).collect();
+    // The brush has its seven; what lies outside it may have more.
+    if heights.iter().flatten().any(|column| column[known.len()] > 0.0) {
+        let rest = events.rows.iter().skip(known.len()).map(|row| row.mean).sum();
+        let paint = Paint::Event(BANDS_MAX);
+        bands.push(Band { name: "other events".into(), paint, mean: rest, step: None });
+    }
+    (bands, heights)
+}
+
+fn mean_of(top: &Top, step: Step) -> f32 {
+    top.rows.iter().find(|row| row.step == step).map_or(0.0, |row| row.mean)
+}
+
+/// Mean heights of `bands` bands in each column; none where nothing was seen.
+fn heights(
+    columns: &[&Column],
+    length: Nanos,
+    bands: usize,
+    band_of: impl Fn(u16) -> usize,
+) -> Vec<Option<Vec<f32>>> {
+    let least = length.as_secs() as f32 * SEEN_MIN;
+    let heights = |column: &&Column| {
+        let mut heights = vec![0.0; bands];
+        for (event, seconds) in &column.events {
+            heights[band_of(*event)] += seconds / column.seen;
+        }
+        (column.seen > least).then_some(heights)
+    };
+    columns.iter().map(heights).collect()
 }

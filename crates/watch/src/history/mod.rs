@@ -6,8 +6,9 @@
 
 mod texts;
 
-use crate::class::{self, COUNT, Class};
+use crate::class::Class;
 use std::collections::BTreeMap;
+use std::ops::Range;
 pub use texts::TextId;
 use texts::Texts;
 use units::Nanos;
@@ -133,10 +134,6 @@ pub struct Span {
     pub to: Nanos,
     /// Time in it that was seen, seconds; less than its length where looks are missing.
     pub seen: f32,
-    /// Time of users' sessions by class, seconds.
-    pub foreground: [f32; COUNT],
-    /// Of background processes.
-    pub background: [f32; COUNT],
     /// Who did what.
     pub rows: Box<[Row]>,
     /// Devices by their number ([`History::devices`]).
@@ -182,6 +179,7 @@ pub struct History {
     bounds: Bounds,
     spans: Vec<Span>,
     rows: usize,
+    thinned: u64,
     events: Vec<Event>,
     event_ids: BTreeMap<(Class, bool, String), u16>,
     texts: Texts,
@@ -200,16 +198,17 @@ impl History {
     /// Takes a look; they come in the order of time.
     pub fn add(&mut self, look: &Look) {
         let seconds = look.weight.as_secs() as f32;
+        // One after the other, also where weights say a little more than the time between looks.
+        let before = self.spans.last().map_or(Nanos(0), |span| span.to);
         let mut span = Span {
-            from: Nanos(look.t.0.saturating_sub(look.weight.0)),
-            to: look.t,
+            from: Nanos(look.t.0.saturating_sub(look.weight.0)).max(before),
+            to: look.t.max(before),
             seen: seconds,
             ..Span::default()
         };
         let mut rows = Vec::with_capacity(look.active.len().min(LOOK_ROWS_MAX));
         for active in &look.active {
             let event = self.event_id(active);
-            span.add_class(active.foreground, active.class, seconds);
             rows.push(Row {
                 session: active.session,
                 event,
@@ -247,9 +246,19 @@ impl History {
 
     /// Those that touch `from..to`.
     pub fn between(&self, from: Nanos, to: Nanos) -> &[Span] {
+        &self.spans[self.range(from, to)]
+    }
+
+    /// The same by their places in [`History::spans`], which stay until the next thinning.
+    pub fn range(&self, from: Nanos, to: Nanos) -> Range<usize> {
         let first = self.spans.partition_point(|span| span.to <= from);
         let last = self.spans.partition_point(|span| span.from < to);
-        &self.spans[first.min(last)..last]
+        first.min(last)..last
+    }
+
+    /// How often older spans were merged.
+    pub fn thinned(&self) -> u64 {
+        self.thinned
     }
 
     /// When the first and the last look were; none before the first.
@@ -339,6 +348,7 @@ impl History {
     /// Merges the older half two by two; whether anything became less.
     fn thin(&mut self) -> bool {
         let before = (self.spans.len(), self.rows);
+        self.thinned += 1;
         let half = self.spans.len().div_ceil(2) & !1;
         let newer = self.spans.split_off(half);
         let mut merged = Vec::with_capacity(half / 2 + newer.len());
@@ -354,23 +364,16 @@ impl History {
 }
 
 impl Span {
-    /// Time of `class`, seconds.
-    pub fn class(&self, class: usize, background: bool) -> f32 {
-        self.foreground[class] + if background { self.background[class] } else { 0.0 }
-    }
-
-    fn add_class(&mut self, foreground: bool, class: Class, seconds: f32) {
-        let side = if foreground { &mut self.foreground } else { &mut self.background };
-        side[class::index(class)] += seconds;
+    /// The share of it that lies in `from..to`, 0–1.
+    pub fn share(&self, from: Nanos, to: Nanos) -> f32 {
+        let length = self.to.0.saturating_sub(self.from.0).max(1) as f64;
+        let inside = self.to.min(to).0.saturating_sub(self.from.max(from).0) as f64;
+        (inside / length) as f32
     }
 
     fn merged(mut self, other: Self, rows_max: usize) -> Self {
         self.to = other.to;
         self.seen += other.seen;
-        for at in 0..COUNT {
-            self.foreground[at] += other.foreground[at];
-            self.background[at] += other.background[at];
-        }
         let mut rows = self.rows.into_vec();
         rows.extend(other.rows);
         self.rows = folded(rows, rows_max);

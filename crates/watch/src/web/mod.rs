@@ -16,6 +16,9 @@ pub const PAGE: &str = include_str!("page.html");
 
 /// Columns of time that a page gets.
 pub const COLUMNS: usize = 150;
+/// Lines of each list.
+const LINES_MAX: usize = 12;
+const DEVICES_MAX: usize = 3;
 
 /// What a page's query asks for: `window=2&end=MS&from=MS&to=MS&drill=c6-e3&background=1`; what it leaves out is live.
 pub fn view(query: &str) -> View {
@@ -87,10 +90,10 @@ pub fn board(board: &Board, subject: &Subject, history: &History, view: &View) -
         None => "null".into(),
     });
     let lists = board.lists.iter().zip(crate::view::List::ALL).map(|(top, list)| {
-        let rows = array(top.rows.iter().map(entry));
+        let rows = array(top.rows.iter().take(LINES_MAX).map(entry));
         object(&[("name", text(list.name())), ("empty", text(top.empty)), ("rows", rows)])
     });
-    let devices = board.devices.iter().map(|device| {
+    let devices = board.devices.iter().take(DEVICES_MAX).map(|device| {
         let columns = device.columns.iter().map(|r| r.as_ref().map_or("null".into(), rates));
         object(&[("name", text(&device.name)), ("columns", array(columns)), ("brush", rates(&device.brush))])
     });
