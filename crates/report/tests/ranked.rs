@@ -5,6 +5,7 @@ mod support;
 use record::json::Value;
 use report::model::Model;
 use support::general::{Story, record};
+use support::run::BACKGROUND;
 
 fn model(story: &Story) -> Model {
     let directory = tempfile::tempdir().expect("directory");
@@ -76,6 +77,65 @@ fn the_one_move_that_pays_is_named_with_its_share_and_its_reason() {
     assert_eq!(names, ["slow (throttled:hdd-7200)", "fast (/ssd)"]);
     assert!(more.contains("The slow device counted"), "{more}");
     assert!(more.contains("the fast one takes"), "{more}");
+}
+
+/// What is lost by a move is not praised as what pays, and the reason is what it added, not what it removed.
+#[test]
+fn moves_that_harm_are_not_advised() {
+    let told = |moves| {
+        let model = model(&Story { case: "placement", moves, ..Story::default() });
+        let all = plain(&format!("{} {}", model.answer.headline, model.answer.more.join(" ")));
+        all.split("Full scan: ").next().unwrap_or_default().to_owned()
+    };
+    let harmful = told([0.9, 0.7, 0.6, 0.5, 0.4]);
+    assert!(
+        harmful.starts_with("Order entry: no single move pays; least is lost by moving data: 0."),
+        "{harmful}"
+    );
+    for part in [
+        "That is because a transaction then waits 2",
+        " ms in db file sequential read, not at all before.",
+        "No other single move is shown to help.",
+        "Everything moved gives 0.4",
+    ] {
+        assert!(harmful.contains(part), "{part:?} is missing: {harmful}");
+    }
+    for wrong in ["pays most", "no longer waits", "Next is", "of the gain"] {
+        assert!(!harmful.contains(wrong), "{wrong:?} in {harmful}");
+    }
+    let useless = told([1.0, 1.0, 1.0, 0.5, 0.4]);
+    let lead = "Order entry: no single move is shown to pay; nearest to it comes ";
+    assert!(useless.starts_with(lead), "{useless}");
+    assert!(!useless.contains("pays most") && !useless.contains("Next is"), "{useless}");
+}
+
+/// Looks miss some of what the clients waited for: the clients' time is all of it, and the looks say how it divides.
+#[test]
+fn time_that_looks_missed_is_divided_as_they_saw_the_rest() {
+    let spent = |looked| {
+        let model = model(&Story { looked, ..Story::default() });
+        let comparison = model.comparison.expect("comparison");
+        let cell = &comparison.workloads[0].cells[0];
+        (cell.spent.clone().expect("waits"), cell.db_time_ns.expect("DB time of one"))
+    };
+    let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 0.03, "{a} {b}");
+    let (counted, one_counted) = spent(None);
+    let (looked, one_looked) = spent(Some(0.6));
+    assert_eq!((counted.looks, looked.looks), (None, Some(40.0)));
+    // Four blocks of one second with ten sessions.
+    near(looked.db_time_ns, 40e9);
+    near(looked.db_time_ns, counted.db_time_ns);
+    near(one_looked, one_counted);
+    near(looked.cpu_ns, counted.cpu_ns);
+    near(looked.accounted().expect("a sum"), 1.0);
+    for name in ["log file sync", "buffer busy waits", "CPU"] {
+        let (looked, counted) = (looked.event(name).expect(name), counted.event(name).expect(name));
+        near(looked.time_ns, counted.time_ns);
+        near(looked.share, counted.share);
+        near(looked.aas, counted.aas);
+    }
+    // Nobody else knows how long background processes took.
+    near(looked.background[0].time_ns, 40e9 * BACKGROUND);
 }
 
 #[test]

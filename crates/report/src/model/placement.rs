@@ -124,10 +124,15 @@ impl Placement {
             }
             let what = words::list(&m.classes);
             let gain = words::ratio_interval(d.ratio.low, d.ratio.high);
-            let share = m.share.as_ref().map_or_else(String::new, |s| {
-                let (low, high) = (words::percent(s.low), words::percent(s.high));
-                format!(", {} of the gain of moving everything [{low} to {high}]", words::percent(s.value))
-            });
+            // A loss is no part of a gain.
+            let share =
+                m.share.as_ref().filter(|_| d.verdict != Verdict::Worse).map_or_else(String::new, |s| {
+                    let (low, high) = (words::percent(s.low), words::percent(s.high));
+                    format!(
+                        ", {} of the gain of moving everything [{low} to {high}]",
+                        words::percent(s.value)
+                    )
+                });
             let lead = match (place, d.verdict) {
                 (0, Verdict::Better) => "the one move that pays most is",
                 (0, Verdict::Worse) => "no single move pays; least is lost by moving",
@@ -170,11 +175,13 @@ impl Move {
             let old = words::latency(*old);
             return Some(format!("That is because a {one} no longer waits in {event}, {old} before."));
         }
-        Some(format!(
-            "That is because a {one} then waits {} in {event} instead of {}.",
-            words::latency(*new),
-            words::latency(*old)
-        ))
+        let (new_words, old_words) = (words::latency(*new), words::latency(*old));
+        if *old < 0.001 * new {
+            return Some(format!(
+                "That is because a {one} then waits {new_words} in {event}, not at all before."
+            ));
+        }
+        Some(format!("That is because a {one} then waits {new_words} in {event} instead of {old_words}."))
     }
 
     /// What it took from the devices and gave to them: `The slow device had 79 writes/s at 99 % of its cap before, and 4 after; …`

@@ -332,6 +332,7 @@ fn visits(
                         ops: per_second * kind.seconds,
                         cpu_ns_per_op: kind.cpu_ns,
                         lost: if mode == "directio" { lost } else { 0.0 },
+                        looked: None,
                     };
                     told(writer, &mut rng, done.phase, waits_of(kind.name), &time);
                 }

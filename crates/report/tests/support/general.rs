@@ -23,24 +23,36 @@ pub struct Story {
     pub noise: f64,
     /// Visits dropped: (block, configuration index).
     pub dropped: Vec<(u32, usize)>,
+    /// Under order entry: the speed after moving data, undo, temp, redo, and everything.
+    pub moves: [f64; 5],
+    /// The database is a server: looks saw this share of the time that its clients waited for answers.
+    pub looked: Option<f64>,
 }
 
 impl Default for Story {
     fn default() -> Self {
-        Self { case: "filesystem", seed: 7, blocks: 4, noise: 0.015, dropped: Vec::new() }
+        Self {
+            case: "filesystem",
+            seed: 7,
+            blocks: 4,
+            noise: 0.015,
+            dropped: Vec::new(),
+            moves: [1.05, 1.03, 1.0, 11.6, 13.5],
+            looked: None,
+        }
     }
 }
 
 const SYNC: (&str, &str) = ("log file sync", "Commit");
 const READ: (&str, &str) = ("db file sequential read", "User I/O");
 
-fn points(case: &str) -> Vec<Point> {
+fn points(story: &Story) -> Vec<Point> {
     let point = |levels: &[(&'static str, &'static str)], cost, speeds, waits| Point {
         levels: levels.iter().map(|(f, l)| (*f, *l, cost)).collect(),
         speeds,
         waits,
     };
-    match case {
+    match story.case {
         "filesystem" => [
             ("xfs", [1.0, 1.0]),
             ("ext4:data=writeback", [0.995, 0.97]),
@@ -71,13 +83,16 @@ fn points(case: &str) -> Vec<Point> {
             let at = |moved: &[&str]| -> Vec<(&'static str, &'static str)> {
                 classes.iter().map(|c| (*c, if moved.contains(c) { "/ssd" } else { slow })).collect()
             };
+            let [data, undo, temp, redo, all] = story.moves;
+            // What makes it slower is waits of another kind.
+            let waits = |speed: f64| if speed < 0.95 { READ } else { SYNC };
             vec![
                 point(&at(&[]), "hard", [1.0, 1.0], SYNC),
-                point(&at(&["place.data"]), "hard", [1.05, 3.1], SYNC),
-                point(&at(&["place.undo"]), "hard", [1.03, 1.02], SYNC),
-                point(&at(&["place.temp"]), "hard", [1.0, 1.0], SYNC),
-                point(&at(&["place.redo"]), "hard", [11.6, 1.3], READ),
-                point(&at(&classes), "hard", [13.5, 9.0], READ),
+                point(&at(&["place.data"]), "hard", [data, 3.1], waits(data)),
+                point(&at(&["place.undo"]), "hard", [undo, 1.02], waits(undo)),
+                point(&at(&["place.temp"]), "hard", [temp, 1.0], waits(temp)),
+                point(&at(&["place.redo"]), "hard", [redo, 1.3], READ),
+                point(&at(&classes), "hard", [all, 9.0], READ),
             ]
         }
         "async" => [
@@ -121,7 +136,7 @@ pub fn record(directory: &Path, file: &str, story: &Story) -> Reader {
         plan["fast"] = "/ssd".into();
     }
     writer.plan(&plan).expect("plan");
-    let points = points(story.case);
+    let points = points(story);
     let configurations: Vec<i64> = points
         .iter()
         .enumerate()
@@ -178,7 +193,14 @@ pub fn record(directory: &Path, file: &str, story: &Story) -> Reader {
                         cpu_ns_per_op: 60e3,
                     },
                 );
-                let time = Told { seconds: 1.0, sessions: 10, ops: rate, cpu_ns_per_op: 60e3, lost: 0.0 };
+                let time = Told {
+                    seconds: 1.0,
+                    sessions: 10,
+                    ops: rate,
+                    cpu_ns_per_op: 60e3,
+                    lost: 0.0,
+                    looked: story.looked,
+                };
                 told(&mut writer, &mut rng, done.phase, if w == 0 { points[c].waits } else { READ }, &time);
                 if story.case == "placement" {
                     beneath(&mut writer, done.phase, now, &points[c], rate);

@@ -461,14 +461,27 @@ pub fn told(
     let cpu = (time.cpu_ns_per_op * time.ops / whole).min(0.9);
     let mean_us = (whole * (1.0 - cpu) / time.ops / 1e3).max(1.0);
     let share = (1.0 - cpu) * (1.0 - time.lost);
-    let rows = [
-        waited(rng, true, (source.0, source.1, share * 0.97, mean_us), whole),
-        waited(rng, true, ("buffer busy waits", "Concurrency", share * 0.03, 60.0), whole),
+    let seen = whole * time.looked.unwrap_or(1.0);
+    let mut rows = vec![
+        waited(rng, true, (source.0, source.1, share * 0.97, mean_us), seen),
+        waited(rng, true, ("buffer busy waits", "Concurrency", share * 0.03, 60.0), seen),
     ];
+    let row = |class: &str, name: &str, value| StatisticRow { class: class.into(), name: name.into(), value };
+    let mut statistics = vec![row("time", "DB time", seen), row("time", "DB CPU", seen * cpu)];
+    if time.looked.is_some() {
+        rows.push(waited(rng, false, ("log file parallel write", "System I/O", BACKGROUND, 100.0), whole));
+        for row in &mut rows {
+            (row.waits, row.histogram_micro) = (None, Vec::new());
+        }
+        statistics.push(row("time", "background cpu time", 0.0));
+        statistics.push(row("sampled", "looks", time.seconds * 10.0));
+    }
     writer.of_phase(phase, &rows).expect("waits");
-    let row = |name: &str, value| StatisticRow { class: "time".into(), name: name.into(), value };
-    writer.of_phase(phase, &[row("DB time", whole), row("DB CPU", whole * cpu)]).expect("statistics");
+    writer.of_phase(phase, &statistics).expect("statistics");
 }
+
+/// Time of background processes where looks tell of it, a share of the users' time.
+pub const BACKGROUND: f64 = 0.07;
 
 /// Of a phase of a comparison.
 pub struct Told {
@@ -477,6 +490,8 @@ pub struct Told {
     pub ops: f64,
     pub cpu_ns_per_op: f64,
     pub lost: f64,
+    /// A server, which counts nothing: of the users' time looks saw this share.
+    pub looked: Option<f64>,
 }
 
 /// Waits of one event that add up to its share of `whole` nanoseconds, log-normal around their mean.
