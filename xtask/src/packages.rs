@@ -34,6 +34,7 @@ pub const TEST: &[Need] = &[
     ("/usr/lib/x86_64-linux-gnu/ganesha/libfsalvfs.so", "nfs-ganesha-vfs"),
     ("rpcbind", "rpcbind"),
     ("ip", "iproute2"),
+    ("openssl", "openssl"),
 ];
 
 /// What the benchmarks call.

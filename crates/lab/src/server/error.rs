@@ -140,10 +140,8 @@ pub(super) fn is_full(code: &str) -> bool {
     ["53300", "1040", "1203"].contains(&code)
 }
 
-/// A server that lets this host in by TLS alone sees a tunnel to its socket as one of its own machine.
-const TLS: &str = "; it lets this host or user in by TLS only, or not at all, and TLS is not spoken here. Take its socket: type this on its machine, or \
-     make a tunnel: ssh -L 15432:/var/run/postgresql/.s.PGSQL.5432 HOST, for MariaDB ssh -L 13306:/run/mysqld/mysqld.sock HOST, and name \
-     localhost and that port in the URL";
+const TLS: &str = "; it lets this host or user in by TLS only, or not at all. TLS comes about where the server has it switched on and neither the URL \
+     nor PGSSLMODE says disable; whom PostgreSQL lets in stands in its pg_hba.conf";
 
 /// Whether it may be that TLS is asked for. PostgreSQL says the same of a host that nothing lets in.
 fn wants_tls(code: &str, said: &str) -> bool {
@@ -160,7 +158,8 @@ fn advice(code: &str) -> Option<&'static str> {
             "; the disk is full, see: df -h; free some space, name another directory with --dir, or type a smaller --scale or fewer --minutes"
         }
         "28P01" | "28000" | "1045" => {
-            "; the password or the user is wrong, or this host is not let in (or by TLS only, which is not spoken here); a password is taken from the URL, PGPASSWORD or ~/.pgpass, \
+            "; the password or the user is wrong, or this host is not let in, or by TLS only (where the URL says disable), or with a certificate only (sslcert=FILE&sslkey=FILE in \
+             the URL, for MariaDB ssl-cert, ssl-key); a password is taken from the URL, PGPASSWORD or ~/.pgpass, \
              for MariaDB from MYSQL_PWD or ~/.my.cnf"
         }
         "3D000" | "1049" => "; name a database that exists, behind the host in the URL",
@@ -223,10 +222,10 @@ mod tests {
         check(Kind::Mariadb, "1040", &["MariaDB says", "--sessions"]);
         check(Kind::Postgres, "53100", &["disk is full", "df -h"]);
         check(Kind::Postgres, "28P01", &["password", ".pgpass"]);
-        check(Kind::Mariadb, "3159", &["TLS", "ssh -L 13306"]);
+        check(Kind::Mariadb, "3159", &["TLS", "disable"]);
         let refused = "no pg_hba.conf entry for host \"10.0.0.1\", user \"u\", database \"d\", no encryption";
         let refused = ServerError::said(Kind::Postgres, "28000", refused).to_string();
-        assert!(refused.contains("ssh -L 15432"), "{refused}");
+        assert!(refused.contains("pg_hba.conf") && refused.contains("PGSSLMODE"), "{refused}");
         check(Kind::Mariadb, "2013", &["is gone", "killed"]);
         check(Kind::Postgres, "42601", &["(42601)"]);
         assert!(ServerError::said(Kind::Mariadb, "1213", "").is_deadlock());

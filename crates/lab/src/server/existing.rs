@@ -284,6 +284,7 @@ fn client(address: &Address) -> Vec<String> {
                 Host::Socket(path) => words.push(format!("--socket={}", path.display())),
                 Host::Name(name) => {
                     words.extend([format!("--host={name}"), format!("--port={}", address.port)]);
+                    words.extend(address.tls.mariadb_options());
                 }
             }
             words

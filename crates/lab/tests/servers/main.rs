@@ -7,3 +7,4 @@ mod life;
 mod login;
 mod names;
 mod stand;
+mod tls;

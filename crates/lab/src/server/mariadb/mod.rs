@@ -6,11 +6,11 @@ use super::connection::{Connection, Parameter, StatementId};
 use super::files::Layout;
 use super::find::Programs;
 use super::lifeline;
-use super::url::{Address, CONNECT_MAX, Host, Password};
+use super::url::{Address, CONNECT_MAX, Host, NO_TLS, Password, Tls, TlsMode};
 use super::{Kind, ServerError, Settings};
 use io::{Api, IoMode};
 use mysql::prelude::Queryable;
-use mysql::{Conn, Error, OptsBuilder, Params, Statement, Value};
+use mysql::{ClientIdentity, Conn, DriverError, Error, OptsBuilder, Params, SslOpts, Statement, Value};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use units::Nanos;
@@ -126,15 +126,42 @@ pub(super) fn connect_to(address: &Address) -> Result<Box<dyn Connection>, Serve
         .db_name(address.database.as_deref())
         .tcp_connect_timeout(Some(CONNECT_MAX.duration()));
     options = match &address.host {
-        Host::Name(name) => options.ip_or_hostname(Some(name)).tcp_port(address.port),
+        Host::Name(name) => {
+            options.ip_or_hostname(Some(name)).tcp_port(address.port).ssl_opts(tls_options(&address.tls))
+        }
         Host::Socket(path) => options.socket(Some(path.to_string_lossy())),
     };
-    let connection = log_in(options, CONNECT_MAX).map_err(|error| match &error {
+    let connection = match log_in(options.clone(), CONNECT_MAX) {
+        // Who only prefers TLS goes on without where it does not come about.
+        Err(Error::DriverError(DriverError::TlsNotSupported) | Error::TlsError(_))
+            if address.tls.mode == TlsMode::Prefer =>
+        {
+            log_in(options.ssl_opts(None::<SslOpts>), CONNECT_MAX)
+        }
+        tried => tried,
+    };
+    let connection = connection.map_err(|error| match &error {
         Error::MySqlError(_) => address.refused(said(&error)),
+        Error::DriverError(DriverError::TlsNotSupported) => address.unreachable(NO_TLS, None),
         Error::IoError(cause) => address.unreachable(&cause.to_string(), Some(cause)),
         other => address.unreachable(&other.to_string(), None),
     })?;
     Ok(Box::new(Session { connection, statements: Vec::new() }))
+}
+
+/// TLS in the driver's words. It believes the public authorities beside those that are named, so a name is always checked with them.
+fn tls_options(tls: &Tls) -> Option<SslOpts> {
+    if tls.mode == TlsMode::Disable {
+        return None;
+    }
+    let root = tls.checked_root();
+    let identity = tls.identity.clone();
+    Some(
+        SslOpts::default()
+            .with_root_cert_path(root.cloned())
+            .with_danger_accept_invalid_certs(root.is_none())
+            .with_client_identity(identity.map(|(certificate, key)| ClientIdentity::new(certificate, key))),
+    )
 }
 
 /// A session; until it is there, each answer may take as long as `patience`.

@@ -1,5 +1,6 @@
 //! What is PostgreSQL's own: how it is made, what the factors are called there, and its sessions (`wire`).
 
+mod secure;
 pub(super) mod sessions;
 mod wire;
 
@@ -170,7 +171,7 @@ pub(super) fn connect_to(address: &Address, application: &str) -> Result<Box<dyn
         application,
     };
     let session = match &address.host {
-        Host::Name(name) => wire::over_network(name, address.port, CONNECT_MAX, &login),
+        Host::Name(name) => wire::over_network((name, address.port), &address.tls, CONNECT_MAX, &login),
         Host::Socket(folder) => wire::over_socket(&socket(folder, address.port), CONNECT_MAX, &login),
     };
     match session {

@@ -4,10 +4,11 @@
 //! asynchronous runtime of its own, and took half as much processor time again as pgbench for the same transactions: a load must not be
 //! limited by who makes it. `cargo x bench clients` holds this one against pgbench.
 
-use super::Kind;
+use super::{Kind, secure};
 use crate::server::ServerError;
 use crate::server::connection::{Connection, Parameter, StatementId};
 use crate::server::lifeline;
+use crate::server::url::{NO_TLS, Tls, TlsMode};
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::IsNull;
@@ -29,6 +30,7 @@ const CHUNK: usize = 16 << 10;
 enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
+    Secure(Box<secure::Stream>),
 }
 
 impl Socket {
@@ -36,6 +38,7 @@ impl Socket {
         match self {
             Self::Unix(stream) => stream.write_all(bytes),
             Self::Tcp(stream) => stream.write_all(bytes),
+            Self::Secure(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
         }
     }
 
@@ -43,6 +46,7 @@ impl Socket {
         match self {
             Self::Unix(stream) => stream.read(bytes),
             Self::Tcp(stream) => stream.read(bytes),
+            Self::Secure(stream) => stream.read(bytes),
         }
     }
 
@@ -50,6 +54,7 @@ impl Socket {
         match self {
             Self::Unix(stream) => ::io::descriptor::second(stream),
             Self::Tcp(stream) => ::io::descriptor::second(stream),
+            Self::Secure(stream) => ::io::descriptor::second(&stream.sock),
         }
     }
 }
@@ -95,24 +100,49 @@ pub(super) fn over_socket(path: &Path, patience: Nanos, login: &Login<'_>) -> Re
     log_in(Socket::Unix(UnixStream::connect(path)?), login, patience)
 }
 
-/// A session over the network.
+/// A session over the network, encrypted as `tls` says. Who only prefers it goes on without where it does not come about.
 pub(super) fn over_network(
-    host: &str,
-    port: u16,
+    place: (&str, u16),
+    tls: &Tls,
     patience: Nanos,
     login: &Login<'_>,
 ) -> Result<Session, Refusal> {
+    let plain = |stream| log_in(Socket::Tcp(stream), login, patience);
+    if tls.mode == TlsMode::Disable {
+        return plain(connect(place, patience)?);
+    }
+    let may_do_without = tls.mode == TlsMode::Prefer;
+    let stream = connect(place, patience)?;
+    lifeline::set_patience(::io::descriptor::second(&stream)?, Some(patience))?;
+    match secure::ask(stream, place.0, tls) {
+        Ok(secure::Answer::Plain(stream)) if may_do_without => plain(stream),
+        Ok(secure::Answer::Plain(_)) => Err(Refusal::Io(io::Error::new(io::ErrorKind::Unsupported, NO_TLS))),
+        Ok(secure::Answer::Secure(stream)) => match log_in(Socket::Secure(stream), login, patience) {
+            // Its rules may let this host in without TLS only.
+            Err(Refusal::Said(ServerError::Refused { code, .. })) if may_do_without && code == "28000" => {
+                plain(connect(place, patience)?)
+            }
+            session => session,
+        },
+        Err(error) if may_do_without && error.kind() == io::ErrorKind::InvalidData => {
+            plain(connect(place, patience)?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn connect(place: (&str, u16), patience: Nanos) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "failed to lookup address");
-    for address in (host, port).to_socket_addrs()? {
+    for address in place.to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, patience.duration()) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
-                return log_in(Socket::Tcp(stream), login, patience);
+                return Ok(stream);
             }
             Err(error) => last = error,
         }
     }
-    Err(last.into())
+    Err(last)
 }
 
 fn log_in(socket: Socket, login: &Login<'_>, patience: Nanos) -> Result<Session, Refusal> {

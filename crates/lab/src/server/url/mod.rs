@@ -6,8 +6,11 @@
 
 mod parse;
 mod password;
+mod tls;
 
 pub use password::{Password, Surroundings};
+pub(super) use tls::NO_TLS;
+pub use tls::{Tls, TlsMode};
 
 use super::{Connection, Kind, ServerError, mariadb, postgres};
 use std::fmt;
@@ -41,6 +44,8 @@ pub struct Address {
     pub password: Option<Password>,
     /// Which database; PostgreSQL's default is the user's name, MariaDB needs none.
     pub database: Option<String>,
+    /// How a session over the network is encrypted.
+    pub tls: Tls,
     /// Why a file of passwords was not read, with what to type.
     pub(super) unread: Option<String>,
 }
@@ -99,7 +104,9 @@ impl Address {
             Kind::Postgres => "ss -ltnp 'sport = :5432'; ls /var/run/postgresql",
             Kind::Mariadb => "ss -ltnp 'sport = :3306'; ls /run/mysqld",
         };
-        let advice = if is(ErrorKind::ConnectionRefused, "refused") {
+        let advice = if let Some(advice) = self.tls_advice(said) {
+            advice
+        } else if is(ErrorKind::ConnectionRefused, "refused") {
             format!("nothing listens there: is it started, and is that its port? Look: {listed}")
         } else if is(ErrorKind::NotFound, "no such file") {
             format!(
@@ -121,6 +128,37 @@ impl Address {
             format!("is that a {} server? It looks like {}", self.kind, self.example())
         };
         ServerError::Unreachable { kind: self.kind, address: self.to_string(), said: said.to_owned(), advice }
+    }
+
+    /// What a refusal of TLS means, if `said` is one.
+    fn tls_advice(&self, said: &str) -> Option<String> {
+        let has = |words: [&str; 2]| words.iter().any(|word| said.to_lowercase().contains(word));
+        let [mode, root, switched_on] = match self.kind {
+            Kind::Postgres => ["sslmode", "sslrootcert", "ssl = on in postgresql.conf"],
+            Kind::Mariadb => ["ssl-mode", "ssl-ca", "ssl-cert and ssl-key in its [mysqld]"],
+        };
+        let advice = if said == NO_TLS {
+            format!("switch it on there ({switched_on}), or do without: {mode}=prefer in the URL")
+        } else if has(["unknownissuer", "causedasendentity"]) {
+            let file = self.tls.checked_root().map(|path| path.display().to_string()).unwrap_or_default();
+            format!(
+                "no authority in {file} has signed its certificate: name the file of the one that did ({root}=FILE), or encrypt without asking                  who answers: {mode}=require without {root}"
+            )
+        } else if has(["notvalidforname", "not valid for name"]) {
+            format!(
+                "its certificate is made out to other names (subjectAltName): name the host by one of them, or type {mode}=verify-ca"
+            )
+        } else if has(["expired", "notvalidyet"]) {
+            "its certificate is not valid today: look at its dates: openssl x509 -noout -dates -in FILE"
+                .to_owned()
+        } else if has(["certificate", "handshake"]) {
+            format!(
+                "the server and we do not agree on TLS: openssl s_client -connect HOST:PORT tells more; {mode}=disable does without"
+            )
+        } else {
+            return None;
+        };
+        Some(advice)
     }
 
     /// A refused connection, with why a file of passwords was not read.
@@ -155,10 +193,12 @@ impl fmt::Display for Address {
         let database = self.database.as_deref().unwrap_or_default();
         let user = &self.user;
         match &self.host {
-            Host::Name(name) if name.contains(':') => {
-                write!(f, "{scheme}://{user}@[{name}]:{}/{database}", self.port)
+            Host::Name(name) => {
+                let name = if name.contains(':') { format!("[{name}]") } else { name.clone() };
+                let tls = self.tls.parameters(self.kind);
+                let sign = if tls.is_empty() { "" } else { "?" };
+                write!(f, "{scheme}://{user}@{name}:{}/{database}{sign}{}", self.port, tls.join("&"))
             }
-            Host::Name(name) => write!(f, "{scheme}://{user}@{name}:{}/{database}", self.port),
             Host::Socket(path) if self.kind == Kind::Postgres => {
                 write!(f, "{scheme}://{user}@:{}/{database}?host={}", self.port, path.display())
             }
@@ -190,7 +230,7 @@ pub fn without_password(text: &str) -> String {
         let (path, query) = rest.split_once('?').map_or((rest.as_str(), None), |(p, q)| (p, Some(q)));
         let query = query.map(|query| {
             let kept = query.split('&').map(|pair| match pair.split_once('=') {
-                Some((name, _)) if name.eq_ignore_ascii_case("password") => format!("{name}=…"),
+                Some((name, _)) if name.to_lowercase().ends_with("password") => format!("{name}=…"),
                 _ => pair.to_owned(),
             });
             format!("?{}", kept.collect::<Vec<_>>().join("&"))

@@ -1,7 +1,7 @@
 //! A URL's text, taken apart, and filled up from the surroundings.
 
 use super::password::{Password, Surroundings};
-use super::{Address, Host};
+use super::{Address, Host, tls};
 use crate::server::{Kind, ServerError};
 use std::path::PathBuf;
 
@@ -28,6 +28,7 @@ struct Typed {
     password: Option<String>,
     database: Option<String>,
     socket: Option<String>,
+    tls: tls::Said,
 }
 
 pub fn address(text: &str, here: &Surroundings) -> Result<Address, ServerError> {
@@ -36,7 +37,7 @@ pub fn address(text: &str, here: &Surroundings) -> Result<Address, ServerError> 
     let typed = typed(rest)?;
     match kind {
         Kind::Postgres => postgres(typed, here),
-        Kind::Mariadb => Ok(mariadb(typed, here)),
+        Kind::Mariadb => mariadb(typed, here),
     }
 }
 
@@ -100,21 +101,21 @@ fn parameter(typed: &mut Typed, pair: &str) -> Result<(), ServerError> {
         "password" => typed.password = value,
         "dbname" | "database" => typed.database = value,
         "port" => typed.port = host_and_port(&format!(":{}", value.unwrap_or_default()))?.1,
-        "sslmode" | "ssl-mode" | "ssl_mode" | "require_ssl" => {
-            let value = value.unwrap_or_default().to_lowercase();
-            if !["disable", "disabled", "allow", "prefer", "preferred", "false"].contains(&value.as_str()) {
-                return Err(wrong(
-                    "it asks for TLS, which is not spoken here: use the socket, or a tunnel (ssh -L 15432:localhost:5432 HOST; to a server that lets nobody in \
-                     without TLS: ssh -L 15432:/var/run/postgresql/.s.PGSQL.5432 HOST) and its port",
-                ));
-            }
-        }
         // They change nothing that we do.
         "application_name" | "connect_timeout" => {}
-        _ => {
+        "channel_binding" if value.as_deref() != Some("require") => {}
+        "channel_binding" => {
             return Err(wrong(
-                "it has a parameter that is not known here: host, port, user, password, dbname, socket, sslmode are",
+                "it asks for a login bound to the channel, which is not spoken here: leave channel_binding out; sslmode=verify-full tells who answers",
             ));
+        }
+        name => {
+            if !typed.tls.take(name, value.as_deref()).map_err(|why| wrong(&why))? {
+                return Err(wrong(
+                    "it has a parameter that is not known here: host, port, user, password, dbname, socket, sslmode, sslrootcert, sslcert, \
+                     sslkey (MariaDB: ssl-mode, ssl-ca, ssl-cert, ssl-key) are",
+                ));
+            }
         }
     }
     Ok(())
@@ -143,10 +144,11 @@ fn postgres(typed: Typed, here: &Surroundings) -> Result<Address, ServerError> {
         None => here.pgpass(&host, port, database.as_deref().unwrap_or(&user), &user),
     };
     let password = given.or(found).map(Password::new);
-    Ok(Address { kind: Kind::Postgres, host, port, user, password, database, unread })
+    let tls = typed.tls.postgres(here).map_err(|why| wrong(&why))?;
+    Ok(Address { kind: Kind::Postgres, host, port, user, password, database, tls, unread })
 }
 
-fn mariadb(typed: Typed, here: &Surroundings) -> Address {
+fn mariadb(typed: Typed, here: &Surroundings) -> Result<Address, ServerError> {
     let (file, unread) = here.my_cnf();
     let option = |name: &str| file.get(name).cloned();
     let named_port =
@@ -165,15 +167,16 @@ fn mariadb(typed: Typed, here: &Surroundings) -> Address {
         None => Host::Name(named_host.unwrap_or_else(|| "localhost".into())),
     };
     let password = typed.password.or_else(|| here.variable("MYSQL_PWD")).or_else(|| option("password"));
-    Address {
+    Ok(Address {
         kind: Kind::Mariadb,
         host,
         port: named_port.unwrap_or(3306),
         user: typed.user.or_else(|| option("user")).unwrap_or_else(|| here.user()),
         password: password.map(Password::new),
         database: typed.database,
+        tls: typed.tls.mariadb(&file).map_err(|why| wrong(&why))?,
         unread,
-    }
+    })
 }
 
 fn filled(text: &str) -> Result<Option<String>, ServerError> {

@@ -61,6 +61,12 @@ impl Surroundings {
         Path::new(path).exists()
     }
 
+    /// A file below the home, if it is there.
+    pub(super) fn own_file(&self, name: &str) -> Option<String> {
+        let path = self.home.join(name);
+        path.is_file().then(|| path.display().to_string())
+    }
+
     /// The system's user.
     pub(super) fn user(&self) -> String {
         self.variable("USER").or_else(|| self.variable("LOGNAME")).unwrap_or_else(|| "root".into())
@@ -109,7 +115,9 @@ impl Surroundings {
                 let section = section.trim_end_matches(']');
                 ours = ["client", "client-mariadb", "client-server", "mysql", "mariadb-client"]
                     .contains(&section);
-            } else if let (true, Some((name, value))) = (ours, line.split_once('=')) {
+            } else if ours && !line.is_empty() {
+                // An option may stand without a value.
+                let (name, value) = line.split_once('=').unwrap_or((line, ""));
                 let value = value.trim();
                 let quoted = ['"', '\''].iter().find_map(|q| value.strip_prefix(*q)?.strip_suffix(*q));
                 options.insert(name.trim().to_owned(), quoted.unwrap_or(value).to_owned());

@@ -44,6 +44,7 @@ fn passwords_are_never_shown() {
         "redoubt watch postgres://bob:s3cr@t@db/x --web",
         "redoubt watch mysql://bob:s3cr/et@db/x",
         "mysql://bob@db/x?password=s3cr",
+        "postgres://bob@db/x?sslpassword=s3cr",
         "postgres://bob:s3cr",
     ] {
         let parsed = parse::address(text, &Surroundings::of(&[], Path::new("/nowhere")));
@@ -66,7 +67,12 @@ fn what_is_no_url_says_how_one_looks() {
         ("oracle://db", "postgres://"),
         ("postgres://a,b/x", "several hosts"),
         ("postgres://a:port/x", "port"),
-        ("postgres://a/x?sslmode=require", "ssh -L"),
+        ("postgres://a/x?sslmode=much", "verify-full"),
+        ("postgres://a/x?sslmode=verify-full", "sslrootcert=FILE"),
+        ("mysql://a/x?ssl-mode=VERIFY_CA", "ssl-ca=FILE"),
+        ("postgres://a/x?sslmode=verify-ca&sslrootcert=/nowhere/ca", "/nowhere/ca was not read"),
+        ("postgres://a/x?sslcert=/nowhere/me", "no key"),
+        ("postgres://a/x?channel_binding=require", "verify-full"),
         ("postgres://a/x?colour=red", "not known here"),
         ("mysql://a/100%", "%25"),
     ] {
@@ -106,6 +112,51 @@ fn the_rest_comes_from_variables_and_files() {
     let address = parsed("mysql://db", &[], home.path());
     assert_eq!(address.to_string(), "mysql://bob@db:3309/");
     assert_eq!(address.password.as_ref().map(Password::reveal), Some("a=b"));
+}
+
+#[test]
+fn tls_is_asked_for_in_each_products_words() {
+    let home = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, mode: u32| {
+        let path = home.path().join(name);
+        fs::write(&path, "").expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("permissions");
+        path.display().to_string()
+    };
+    let (ca, key) = (file("ca", 0o644), file("key", 0o600));
+    let tls = |url: &str, variables: &[(&str, &str)]| {
+        let parsed = parsed(url, variables, home.path());
+        let again = self::parsed(&parsed.to_string(), &[], home.path());
+        assert_eq!(parsed.tls, again.tls, "{parsed} can be typed again");
+        parsed.tls
+    };
+    let mode = |url: &str, variables: &[(&str, &str)]| tls(url, variables).mode;
+    assert_eq!(mode("postgres://db", &[]), TlsMode::Prefer);
+    assert_eq!(mode("postgres://db?sslmode=require", &[]), TlsMode::Require);
+    assert_eq!(mode("postgres://db?sslmode=disable", &[("PGSSLMODE", "require")]), TlsMode::Disable);
+    assert_eq!(mode("postgres://db", &[("PGSSLMODE", "require")]), TlsMode::Require);
+    assert_eq!(mode("mysql://db?ssl-mode=REQUIRED", &[]), TlsMode::Require);
+    assert_eq!(mode("mysql://db?require_ssl=true", &[]), TlsMode::Require);
+    // Who names an authority wants it asked.
+    let asked = tls(&format!("postgres://db?sslmode=require&sslrootcert={ca}"), &[]);
+    assert_eq!((asked.mode, asked.root), (TlsMode::VerifyCa, Some(ca.clone().into())));
+    let full =
+        tls(&format!("mysql://db?ssl-mode=verify_identity&ssl-ca={ca}&ssl-cert={ca}&ssl-key={key}"), &[]);
+    assert_eq!(full.mode, TlsMode::VerifyFull);
+    assert_eq!(full.identity, Some((ca.clone().into(), key.clone().into())));
+    // What users keep for their clients.
+    let cnf = file(".my.cnf", 0o600);
+    fs::write(&cnf, format!("[client]\nssl\nssl-ca={ca}\nssl-verify-server-cert\n")).expect("a file");
+    assert_eq!(mode("mysql://db", &[]), TlsMode::VerifyFull);
+    assert_eq!(mode("mysql://db?ssl-mode=disabled", &[]), TlsMode::Disable);
+    fs::create_dir(home.path().join(".postgresql")).expect("a folder");
+    file(".postgresql/root.crt", 0o644);
+    assert_eq!(mode("postgres://db?sslmode=require", &[]), TlsMode::VerifyCa);
+    // A key that others can read is no secret.
+    let open = file("open", 0o644);
+    let url = format!("postgres://db?sslcert={ca}&sslkey={open}");
+    let error = parse::address(&url, &Surroundings::of(&[], home.path())).expect_err("it is open");
+    assert!(error.to_string().contains("chmod 600"), "{error}");
 }
 
 #[test]
