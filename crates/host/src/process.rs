@@ -1,6 +1,8 @@
 //! What state a process is in, as the kernel tells: it runs, is stopped, waits for a device, or has ended, and how.
 
 use crate::files;
+use std::collections::BTreeMap;
+use units::{Nanos, clock};
 
 /// A process, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +51,47 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
         _ => State::Alive,
     };
     Some(Process { pid, name, state })
+}
+
+/// Which threads wait in the kernel, and since when each has been in one and the same wait: what the kernel itself calls a hung task.
+#[derive(Debug, Default)]
+pub struct Waits {
+    /// By number of the thread: how often it had waited when this wait was first seen, and when that was.
+    since: BTreeMap<i32, (u64, Nanos)>,
+}
+
+impl Waits {
+    /// Looks at all threads of `processes`; the one that has been in the same uninterruptible wait for at least `patience`, as far as
+    /// earlier looks have seen.
+    pub fn look(&mut self, processes: &[i32], patience: Nanos) -> Option<Process> {
+        let now = clock::now();
+        let mut waiting = BTreeMap::new();
+        let mut hung = None;
+        for folder in processes.iter().map(|pid| format!("/proc/{pid}/task")) {
+            for thread in files::names(&folder).iter().filter_map(|name| name.parse().ok()) {
+                let Some(found) = wait(&folder, thread) else { continue };
+                let before = self.since.get(&thread).filter(|(waits, _)| *waits == found.1);
+                let since = before.map_or(now, |(_, since)| *since);
+                waiting.insert(thread, (found.1, since));
+                if now - since >= patience {
+                    hung = Some(found.0);
+                }
+            }
+        }
+        self.since = waiting;
+        hung
+    }
+}
+
+/// A thread that waits uninterruptibly, with how often it has waited so far.
+fn wait(folder: &str, thread: i32) -> Option<(Process, u64)> {
+    let found = parse(thread, &files::text(format!("{folder}/{thread}/stat"))?)?;
+    if found.state != State::Uninterruptible {
+        return None;
+    }
+    let status = files::text(format!("{folder}/{thread}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    Some((found, line.trim().parse().ok()?))
 }
 
 #[cfg(test)]

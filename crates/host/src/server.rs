@@ -154,7 +154,7 @@ impl ServerFolder {
 
     /// Processes of database servers that work in it.
     pub fn processes(&self) -> Vec<i32> {
-        processes_in(&self.path).into_iter().map(|pid| pid.as_raw_nonzero().get()).collect()
+        processes_of(&self.path)
     }
 
     /// Writes a file of settings that the server may read.
@@ -303,6 +303,11 @@ fn end_processes(folder: &Path) -> Result<(), HostError> {
         clock::sleep(Nanos::millis(50));
     }
     Err(HostError::call("end the server in", folder, rustix::io::Errno::BUSY))
+}
+
+/// Processes of database servers that work in `folder`.
+pub fn processes_of(folder: &Path) -> Vec<i32> {
+    processes_in(folder).into_iter().map(|pid| pid.as_raw_nonzero().get()).collect()
 }
 
 fn processes_in(folder: &Path) -> Vec<Pid> {

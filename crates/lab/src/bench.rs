@@ -268,7 +268,11 @@ impl Bench {
         let counted = self.writer.counters(&counter_rows(&samples));
         let concluded = self.conclude();
         drop(self.workspace.take());
-        let folder = self.folder.take().and_then(|folder| {
+        let is_stuck = result.as_ref().is_err_and(LabError::is_stuck);
+        if is_stuck {
+            self.journal().leave_files();
+        }
+        let folder = self.folder.take().filter(|_| !is_stuck).and_then(|folder| {
             let path = folder.path().display().to_string();
             let removed = folder.remove();
             removed

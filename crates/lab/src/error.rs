@@ -1,6 +1,7 @@
 //! Why a run could not go on.
 
 use crate::load::LoadError;
+use crate::server::ServerError;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -32,7 +33,7 @@ pub enum LabError {
     Flash(String),
     /// A database server cannot be had, or does not do what it is asked.
     #[error(transparent)]
-    Server(#[from] crate::server::ServerError),
+    Server(#[from] ServerError),
     /// The load generator could not run.
     #[error(transparent)]
     Load(LoadError),
@@ -70,6 +71,13 @@ pub enum LabError {
         /// What the thread saw.
         reason: String,
     },
+}
+
+impl LabError {
+    /// Whether a device or file system does not answer: whoever touches it waits, and cannot be ended.
+    pub(crate) fn is_stuck(&self) -> bool {
+        matches!(self, Self::Server(ServerError::Stuck { .. }))
+    }
 }
 
 impl From<io::IoError> for LabError {

@@ -171,7 +171,7 @@ impl Journal {
         };
         if self.hung.contains(&step.0) {
             return Ok(CleanupResult::LeftAlone(
-                "a program that does not end may still make this change; run `redoubt cleanup` later".into(),
+                "a program or a device that does not answer is in the way; run `redoubt cleanup` later".into(),
             ));
         }
         let result = entry.undo.perform(&self.id)?;
@@ -202,6 +202,12 @@ impl Journal {
             return Ok(());
         }
         self.undo(step).map(|_| ())
+    }
+
+    /// Leaves what lies on disk to cleanup: a removal on a device that does not answer would never return, and could not be ended.
+    pub fn leave_files(&mut self) {
+        let on_disk = |entry: &Option<Entry>| entry.as_ref().is_some_and(|e| e.undo.path_on_disk().is_some());
+        self.hung.extend((0..self.open.len()).filter(|step| on_disk(&self.open[*step])));
     }
 
     /// Undoes everything, last first, and removes the journal. Goes on after a failure: the rest is undone all the

@@ -42,7 +42,7 @@ impl Connector {
     /// # Errors
     /// What the server says; that it is gone.
     pub fn connect(&self, application: &str) -> Result<Box<dyn Connection>, ServerError> {
-        if self.lifeline.silent().is_some() {
+        if self.lifeline.hang().is_some() {
             return Err(ServerError::gone(self.kind, "it answers nobody"));
         }
         let patience = self.lifeline.patience();

@@ -81,6 +81,21 @@ pub enum ServerError {
         /// The likely cause, with what to look at or to type.
         why: String,
     },
+    /// It is there, and a device or file system does not answer it.
+    #[error(
+        "{kind} hangs: its thread {thread} ({name}) has stayed in one wait of the kernel for {patience}, so its sessions were let go: a device or \
+         file system beneath it does not answer. Look at: cat /proc/{thread}/stack; dmesg | tail; to wait longer: --patience SECONDS"
+    )]
+    Stuck {
+        /// Which one.
+        kind: Kind,
+        /// How long it was waited for.
+        patience: Nanos,
+        /// The number of the thread that waits.
+        thread: i32,
+        /// Its name.
+        name: String,
+    },
     /// It does not let us make a schema of our own.
     #[error(
         "{kind} says: {said} ({code}); the user may not make a schema of its own there; type there: {grant}"

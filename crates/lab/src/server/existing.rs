@@ -137,7 +137,8 @@ impl Existing {
             }
         };
         let connector = Connector::existing(address.clone(), schema.clone(), &lifeline);
-        let pulse = Pulse::start(&connector, &lifeline);
+        // Which processes are its own is not known here.
+        let pulse = Pulse::start(&connector, &lifeline, Vec::new);
         let (version, block, settings) = (facts.version.clone(), facts.block, facts.settings.clone());
         match pulse {
             Ok(_pulse) => {
@@ -172,7 +173,7 @@ impl Existing {
     /// What the server says, and what to type.
     pub fn close(self, journal: &mut Journal) -> Result<(), LabError> {
         // Whoever does not answer anybody is not asked: the schema stays in the journal.
-        if self.lifeline.silent().is_some() {
+        if self.lifeline.hang().is_some() {
             return Ok(());
         }
         drop_schema(&self.address, &self.schema, self.session)?;

@@ -1,6 +1,6 @@
 //! What became of a server that no longer does what it is asked, from what is left of it: its processes and its log.
 
-use super::lifeline::Lifeline;
+use super::lifeline::{Hang, Lifeline};
 use super::{Kind, ServerError};
 use host::process::{self, Process, State};
 use units::{Nanos, clock};
@@ -23,9 +23,16 @@ impl Remains<'_> {
     /// The same error, with the likely cause where the server is gone or hangs.
     pub(super) fn explain(&self, kind: Kind, error: ServerError) -> ServerError {
         let ServerError::Gone { said, .. } = &error else { return error };
-        if let Some(silence) = self.lifeline.silent() {
-            let processes: Vec<_> = self.processes.iter().filter_map(|pid| process::look(*pid)).collect();
-            return ServerError::Silent { kind, silence, why: why_silent(&processes) };
+        let patience = self.lifeline.patience();
+        match self.lifeline.hang() {
+            Some(Hang::Mute) => {
+                let processes: Vec<_> = self.processes.iter().filter_map(|pid| process::look(*pid)).collect();
+                return ServerError::Silent { kind, silence: patience, why: why_silent(&processes) };
+            }
+            Some(Hang::Stuck(Process { pid, name, .. })) => {
+                return ServerError::Stuck { kind, patience, thread: *pid, name: name.clone() };
+            }
+            None => {}
         }
         let ended = self.process.and_then(|pid| ended(pid as i32));
         let Some(why) = why_gone(ended.as_ref(), &self.log) else { return with_log(error, &self.log) };
@@ -38,10 +45,10 @@ impl Remains<'_> {
 
 /// The error of a server that was there before, with the likely cause.
 pub(super) fn explain_existing(error: ServerError, lifeline: &Lifeline) -> ServerError {
-    match (error, lifeline.silent()) {
-        (ServerError::Gone { kind, .. }, Some(silence)) => ServerError::Silent {
+    match (error, lifeline.hang()) {
+        (ServerError::Gone { kind, .. }, Some(_)) => ServerError::Silent {
             kind,
-            silence,
+            silence: lifeline.patience(),
             why: format!(
                 "is it stopped, does its storage answer, is the network there? Look on its machine: ps -eo pid,stat,wchan:20,args | grep {} \
                  (T: stopped, D: waits for a device), and dmesg | tail; to wait longer: --patience SECONDS",

@@ -1,16 +1,18 @@
 //! Whether a server still answers: a session of its own asks once a second, and where no answer comes in time, all sessions are let go.
 //!
 //! A statement may take long for good reasons: a table is filled, a device is slow. So no session has a limit of its own, and who waits
-//! is let go only when the server does not even answer `select 1`.
+//! is let go only when the server does not even answer `select 1`, or when one of its threads stays in a single wait of the kernel: then
+//! a device or file system does not answer it.
 
 use super::connection::{Connection, Parameter, StatementId};
 use super::{Connector, ServerError};
+use host::process::{Process, Waits};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use units::{Nanos, clock};
 
@@ -21,11 +23,20 @@ const ASK_EVERY: Nanos = Nanos::millis(1_000);
 /// What our session is called.
 const PROGRAM: &str = "lifeline";
 
+/// Why the sessions with a server were let go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hang {
+    /// It did not even answer `select 1`.
+    Mute,
+    /// A thread of it stayed in one wait of the kernel.
+    Stuck(Process),
+}
+
 /// All sessions with one server, to be let go together.
 #[derive(Debug)]
 pub struct Lifeline {
     patience: Nanos,
-    silent: AtomicBool,
+    hang: OnceLock<Hang>,
     next: AtomicU64,
     /// Second descriptors of their sockets.
     sockets: Mutex<Vec<(u64, UnixStream)>>,
@@ -36,18 +47,18 @@ impl Lifeline {
     pub fn new(patience: Nanos) -> Arc<Self> {
         Arc::new(Self {
             patience,
-            silent: AtomicBool::new(false),
+            hang: OnceLock::new(),
             next: AtomicU64::new(0),
             sockets: Mutex::default(),
         })
     }
 
-    /// How long the server had said nothing when its sessions were let go; none: they were not.
-    pub fn silent(&self) -> Option<Nanos> {
-        self.silent.load(Ordering::Acquire).then_some(self.patience)
+    /// Why the sessions were let go; none: they were not.
+    pub fn hang(&self) -> Option<&Hang> {
+        self.hang.get()
     }
 
-    /// The longest that it may say nothing.
+    /// The longest that it may say nothing, or a thread of it wait for one thing.
     pub fn patience(&self) -> Nanos {
         self.patience
     }
@@ -61,8 +72,9 @@ impl Lifeline {
         Box::new(Held { lifeline: self.clone(), number, session })
     }
 
-    fn let_go(&self) {
-        self.silent.store(true, Ordering::Release);
+    fn let_go(&self, why: Hang) {
+        // Whoever saw it first has said why.
+        let _ = self.hang.set(why);
         for (_, socket) in self.sockets.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             // One that has ended need not be let go.
             let _ = socket.shutdown(Shutdown::Both);
@@ -120,11 +132,16 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Begins to ask the server of `connector`, whose sessions all hang on `lifeline`.
+    /// Begins to ask the server of `connector`, whose sessions all hang on `lifeline`, and to look at its `processes` as far as they
+    /// are known.
     ///
     /// # Errors
     /// The server refuses the session.
-    pub fn start(connector: &Connector, lifeline: &Arc<Lifeline>) -> Result<Self, ServerError> {
+    pub fn start(
+        connector: &Connector,
+        lifeline: &Arc<Lifeline>,
+        processes: impl Fn() -> Vec<i32> + Send + 'static,
+    ) -> Result<Self, ServerError> {
         let mut session = connector.connect(PROGRAM)?;
         let socket = session.socket().map(UnixStream::from).ok();
         let patience = lifeline.patience;
@@ -133,12 +150,17 @@ impl Pulse {
         let lifeline = lifeline.clone();
         let (stop, stopped) = mpsc::channel();
         let ask = move || {
+            let mut waits = Waits::default();
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(ASK_EVERY.duration()) {
+                if let Some(stuck) = waits.look(&processes(), patience) {
+                    lifeline.let_go(Hang::Stuck(stuck));
+                    return;
+                }
                 let asked = clock::now();
                 if session.execute("select 1").is_err() {
                     // A server that is gone says so to everybody at once.
                     if (clock::now() - asked).0 >= patience.0 / 10 * 9 {
-                        lifeline.let_go();
+                        lifeline.let_go(Hang::Mute);
                     }
                     return;
                 }

@@ -42,7 +42,7 @@ use find::Programs;
 use host::journal::Journal;
 use host::server::{Ending, User};
 use io::{Api, IoMode};
-use lifeline::{Lifeline, PATIENCE, Pulse};
+use lifeline::{Hang, Lifeline, PATIENCE, Pulse};
 use site::Site;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,8 @@ use units::{Bytes, Nanos, clock};
 const START_MAX: Nanos = Nanos::millis(120_000);
 /// How often its state is asked for meanwhile.
 const LOOK_EVERY: Nanos = Nanos::millis(20);
+/// Longest that a killed process is waited for.
+const END_MAX: Nanos = Nanos::millis(5_000);
 /// Length of a log's end that is told.
 const LAST_WORDS: usize = 600;
 /// Longest path of a unix socket, bytes (`sun_path`).
@@ -266,15 +268,16 @@ impl Server {
             Ok(None) => {
                 self.process = Some(child);
                 self.furnish()?;
-                self.pulse = Some(Pulse::start(&self.connector(), &self.lifeline)?);
+                let folder = self.files.main().path().to_owned();
+                let processes = move || host::server::processes_of(&folder);
+                self.pulse = Some(Pulse::start(&self.connector(), &self.lifeline, processes)?);
                 return Ok(());
             }
             Ok(Some(_)) => None,
             Err(LabError::Cancelled) => Some(LabError::Cancelled),
             Err(error) => Some(error),
         };
-        let _ = child.kill();
-        let _ = child.wait();
+        end_now(&mut child);
         let said = self.last_words();
         let why = error::start_failure(&said);
         Err(ended.unwrap_or_else(|| ServerError::NotStarted { kind: self.kind, why, said }.into()))
@@ -311,8 +314,7 @@ impl Server {
             Ok(Some(false)) => Err(self.gone("it did not end in order when it was stopped")),
             Ok(_) => Ok(()),
             Err(error) => {
-                let _ = child.kill();
-                let _ = child.wait();
+                end_now(&mut child);
                 Err(error)
             }
         }
@@ -345,6 +347,10 @@ impl Server {
     /// What could not be undone; it stays in the journal.
     pub fn remove(mut self, journal: &mut Journal) -> Result<(), LabError> {
         self.kill();
+        // A removal on a device that does not answer would never return: the files stay in the journal.
+        if let Some(Hang::Stuck(_)) = self.lifeline.hang() {
+            return Ok(());
+        }
         let steps: Vec<_> = self.files.folders().map(|folder| folder.step()).collect();
         // Of all folders, whatever becomes of the first.
         let undone: Vec<_> = steps.into_iter().map(|step| journal.undo(step)).collect();
@@ -357,8 +363,7 @@ impl Server {
         self.pulse = None;
         if let Some(mut child) = self.process.take() {
             // Its children end by themselves or by the journal's undo.
-            let _ = child.kill();
-            let _ = child.wait();
+            end_now(&mut child);
         }
     }
 
@@ -403,6 +408,15 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// Kills a process and takes leave of it. One that waits for a device ends when that answers, and is not waited for longer than this.
+fn end_now(child: &mut Child) {
+    let _ = child.kill();
+    let until = clock::now() + END_MAX;
+    while clock::now() < until && matches!(child.try_wait(), Ok(None)) {
+        clock::sleep(LOOK_EVERY);
     }
 }
 
@@ -466,8 +480,7 @@ fn wait(
             return Ok(None);
         }
         if cancel.load(Ordering::Relaxed) {
-            let _ = child.kill();
-            let _ = child.wait();
+            end_now(child);
             return Err(LabError::Cancelled);
         }
         if clock::now() > until {

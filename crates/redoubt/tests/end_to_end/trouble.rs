@@ -116,6 +116,12 @@ impl Disk {
         Self(path)
     }
 
+    /// Lets nobody write to it (`-f`), or everybody again (`-u`).
+    fn freeze(&self, way: &str) {
+        let done = Command::new("fsfreeze").arg(way).arg(&self.0).status();
+        assert!(done.expect("fsfreeze").success());
+    }
+
     /// Takes all that is free.
     fn fill(&self) {
         for number in 0..30 {
@@ -150,6 +156,29 @@ fn a_disk_that_fills_up_is_told() {
         let entries = fs::read_dir(&disk.0).expect("the disk").flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         assert_eq!(names.filter(|name| of_ours(name)).count(), 0, "something of ours was left");
+    }
+}
+
+/// The server answers `select 1`, and its commits wait for a device that does not come back.
+#[test]
+fn a_device_that_does_not_answer_is_told() {
+    let _turn = measuring();
+    for kind in Kind::ALL {
+        let stage = passable();
+        let disk = Disk::mount(&stage);
+        let place = disk.0.to_str().expect("a plain path");
+        let run = Measuring::start(&stage, &["--target", kind.name(), "--dir", place, "--patience", "2"]);
+        disk.freeze("-f");
+        // All that touches it waits until it answers again, also who would remove something.
+        let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            run.fails(&["hangs", "does not answer", "/stack", "redoubt cleanup"])
+        }));
+        disk.freeze("-u");
+        failed.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        assert!(stage.run(&["cleanup"]).ok().stdout.contains("undone"));
+        nothing_is_left(&stage);
+        let entries = fs::read_dir(&disk.0).expect("the disk").flatten();
+        assert!(entries.map(|entry| entry.file_name()).all(|name| name == "lost+found"), "something was left");
     }
 }
 
