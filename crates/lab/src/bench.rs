@@ -187,6 +187,15 @@ impl Bench {
         self.journal.as_mut().expect("the journal is open until the run ends")
     }
 
+    /// Where `result` says that a device does not answer, what lies on disk is left to cleanup; whether it does.
+    pub(crate) fn spare<T>(&mut self, result: &Result<T, LabError>) -> bool {
+        let is_stuck = result.as_ref().err().is_some_and(LabError::is_stuck);
+        if is_stuck {
+            self.journal().leave_files();
+        }
+        is_stuck
+    }
+
     /// Seconds since the start.
     pub fn elapsed_seconds(&self) -> f64 {
         (clock::now() - self.started).as_secs()
@@ -268,10 +277,7 @@ impl Bench {
         let counted = self.writer.counters(&counter_rows(&samples));
         let concluded = self.conclude();
         drop(self.workspace.take());
-        let is_stuck = result.as_ref().is_err_and(LabError::is_stuck);
-        if is_stuck {
-            self.journal().leave_files();
-        }
+        let is_stuck = self.spare(&result);
         let folder = self.folder.take().filter(|_| !is_stuck).and_then(|folder| {
             let path = folder.path().display().to_string();
             let removed = folder.remove();

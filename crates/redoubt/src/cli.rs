@@ -161,6 +161,7 @@ impl std::str::FromStr for CompareOn {
 #[command(after_help = "Examples:\n  \
     redoubt watch postgres://dba@localhost:5432/sales\n  \
     redoubt watch postgres:///sales?host=/var/run/postgresql     over the socket\n  \
+    redoubt watch 'postgres://dba@db/sales?sslmode=verify-full&sslrootcert=ca.pem'   by TLS, and only with that server\n  \
     redoubt watch mysql://dba@db1:3306/\n  \
     redoubt watch last                                          the newest run, also while it goes on\n\n\
     A password comes from the URL, or better from PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf: others can read a command line.\n\

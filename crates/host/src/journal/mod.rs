@@ -171,7 +171,8 @@ impl Journal {
         };
         if self.hung.contains(&step.0) {
             return Ok(CleanupResult::LeftAlone(
-                "a program or a device that does not answer is in the way; run `redoubt cleanup` later".into(),
+                "a program or a device that does not answer is in the way; run `redoubt cleanup` later"
+                    .into(),
             ));
         }
         let result = entry.undo.perform(&self.id)?;

@@ -232,6 +232,7 @@ impl<'o> Comparison<'o> {
     /// Pilot, plan, measuring; then the field is cleared, however it went. The result is what was foreseen after the pilot, seconds.
     fn play(mut self, bench: &mut Bench, control: &mut Control<'_>) -> Result<f64, LabError> {
         let done = self.pilot(bench, control).and_then(|()| self.measure(bench, control));
+        bench.spare(&done);
         let struck = match self.ground.strike(bench) {
             // The end of the run tries again and says so; what was measured counts all the same.
             Err(LabError::Left(_)) => Ok(()),
@@ -287,6 +288,7 @@ impl<'o> Comparison<'o> {
                 let (mut stage, subject) = self.contents().staged(setup, bench, control)?;
                 let scene = Scene { subject: &subject, stage: Some(&mut stage), setup };
                 let done = scene.stay(terms, bench, control, act);
+                bench.spare(&done);
                 let removed = subject.remove(bench);
                 let struck = stage.strike(bench);
                 done.and_then(|value| removed.and(struck).map(|()| value))

@@ -45,12 +45,7 @@ pub struct Lifeline {
 impl Lifeline {
     /// Nobody hangs on it yet. `patience`: the longest that the server may say nothing.
     pub fn new(patience: Nanos) -> Arc<Self> {
-        Arc::new(Self {
-            patience,
-            hang: OnceLock::new(),
-            next: AtomicU64::new(0),
-            sockets: Mutex::default(),
-        })
+        Arc::new(Self { patience, hang: OnceLock::new(), next: AtomicU64::new(0), sockets: Mutex::default() })
     }
 
     /// Why the sessions were let go; none: they were not.

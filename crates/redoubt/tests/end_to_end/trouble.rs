@@ -178,7 +178,10 @@ fn a_device_that_does_not_answer_is_told() {
         assert!(stage.run(&["cleanup"]).ok().stdout.contains("undone"));
         nothing_is_left(&stage);
         let entries = fs::read_dir(&disk.0).expect("the disk").flatten();
-        assert!(entries.map(|entry| entry.file_name()).all(|name| name == "lost+found"), "something was left");
+        assert!(
+            entries.map(|entry| entry.file_name()).all(|name| name == "lost+found"),
+            "something was left"
+        );
     }
 }
 
