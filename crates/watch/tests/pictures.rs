@@ -140,8 +140,8 @@ fn every_size_can_be_drawn() {
     let history = history();
     for keys in [&[][..], &[Key::Letter('?')], &[Key::Tab, Key::Tab, Key::Tab, Key::Enter]] {
         let (view, _) = pressed(&history, keys);
-        for width in [1, 59, 60, 80, 99, 120, 160, 201] {
-            for height in (1..70).step_by(4) {
+        for width in [0, 1, 20, 59, 60, 61, 80, 99, 120, 160, 201] {
+            for height in (0..26).chain((27..70).step_by(4)) {
                 let buffer = picture(&history, &view, (width, height), Theme::Plain);
                 let plain = |x, y| buffer[(x, y)].fg == ratatui_core::style::Color::Reset;
                 assert!((0..width).all(|x| (0..height).all(|y| plain(x, y))), "{width} × {height}");

@@ -104,6 +104,10 @@ pub const LEAST: (u16, u16) = (60, 16);
 /// Draws all of it.
 pub fn draw(scene: &Scene<'_>, buffer: &mut Buffer) {
     let area = buffer.area;
+    // A console without a size says 0 × 0.
+    if area.is_empty() {
+        return;
+    }
     if area.width < LEAST.0 || area.height < LEAST.1 {
         let text = format!("redoubt watch needs {} × {} characters", LEAST.0, LEAST.1);
         Pen { buffer, theme: scene.theme }.text(area.x, area.y, area.width, &text, Style::new());

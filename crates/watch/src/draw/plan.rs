@@ -49,7 +49,7 @@ impl Plan {
             axis: top + chart,
             devices: Rect::new(x, top + chart + 1, width, device_rows),
             lists: Rect::new(area.x, top + chart + 1 + device_rows, area.width, lists),
-            keys: area.y + area.height - 1,
+            keys: (area.y + area.height).saturating_sub(1),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Everything that was seen, within fixed bounds: the newest in full, older times in longer spans.
 //!
-//! A [`Span`] begins as one look. When there are more rows or spans than the [`Bounds`] allow, the older half is merged two by two: sums of
-//! classes, events and devices stay exact, and only the rarest sessions, statements and files of a merged span become
+//! A [`Span`] begins as one look. When there are more rows or spans than the [`Bounds`] allow, the older half is merged two by two, the
+//! short ones first: sums of classes, events and devices stay exact, and only the rarest sessions, statements and files of a merged span become
 //! "others". So an hour ago is coarser than a minute ago, and the memory of a day is that of some hours.
 
 mod texts;
@@ -171,6 +171,8 @@ const LOOK_ROWS_MAX: usize = 4_000;
 /// Words of the server for one event that are told.
 const NATIVE_MAX: usize = 6;
 const NOTICES_MAX: usize = 100;
+/// Merged spans become longer than that only where all are: a column of eight hours is three minutes.
+const MERGED_LENGTH: Nanos = Nanos::millis(60_000);
 const DEVICES_MAX: usize = 64;
 
 /// What was seen.
@@ -345,22 +347,36 @@ impl History {
         known.map(|at| at as u16)
     }
 
-    /// Merges the older half two by two; whether anything became less.
+    /// Merges the older half two by two; whether anything became less. What has become long is left alone as long as there is
+    /// something shorter: else the oldest hours would end as one span.
     fn thin(&mut self) -> bool {
         let before = (self.spans.len(), self.rows);
         self.thinned += 1;
-        let half = self.spans.len().div_ceil(2) & !1;
-        let newer = self.spans.split_off(half);
-        let mut merged = Vec::with_capacity(half / 2 + newer.len());
-        let mut older = std::mem::take(&mut self.spans).into_iter();
-        while let (Some(first), Some(second)) = (older.next(), older.next()) {
-            merged.push(first.merged(second, self.bounds.merged_rows));
+        let mut longest = MERGED_LENGTH;
+        while (self.spans.len(), self.rows) == before && longest.0 <= u64::MAX / 2 {
+            let newer = self.spans.split_off(self.spans.len().div_ceil(2));
+            let older = std::mem::take(&mut self.spans);
+            self.spans = paired(older, longest, self.bounds.merged_rows);
+            self.spans.extend(newer);
+            self.rows = self.spans.iter().map(|span| span.rows.len()).sum();
+            longest = Nanos(longest.0 * 2);
         }
-        merged.extend(newer);
-        self.spans = merged;
-        self.rows = self.spans.iter().map(|span| span.rows.len()).sum();
         (self.spans.len(), self.rows) != before
     }
+}
+
+/// Neighbours merged that together are no longer than `longest`.
+fn paired(spans: Vec<Span>, longest: Nanos, rows_max: usize) -> Vec<Span> {
+    let mut all = Vec::with_capacity(spans.len());
+    let mut spans = spans.into_iter().peekable();
+    while let Some(first) = spans.next() {
+        let from = first.from;
+        match spans.next_if(|second| second.to - from <= longest) {
+            Some(second) => all.push(first.merged(second, rows_max)),
+            None => all.push(first),
+        }
+    }
+    all
 }
 
 impl Span {

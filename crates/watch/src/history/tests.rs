@@ -49,6 +49,18 @@ fn bounds_hold_and_no_time_is_lost() {
     assert!(spans[spans.len() - 1].rows.iter().all(|row| row.session != OTHERS));
 }
 
+/// However long it goes on: a minute long ago is still told from the next one, as long as there is room for minutes.
+#[test]
+fn the_oldest_hours_keep_their_minutes() {
+    let mut history = History::new(Bounds { rows: 30_000, spans: 1_000, merged_rows: 8 });
+    let mut rng = Rng::new(units::Seed(7));
+    (1..=5_000).for_each(|t| history.add(&look(t, 12, &mut rng)));
+    assert!(history.thinned() > 5, "{}", history.thinned());
+    let longest = history.spans().iter().map(|span| span.to - span.from).max();
+    assert!(longest.is_some_and(|longest| longest <= Nanos::secs(60.0)), "{longest:?}");
+    assert_eq!(sums(&history), (60_000.0, 5_000.0, 15_000.0));
+}
+
 #[test]
 fn times_are_found() {
     let mut history = History::new(Bounds::default());

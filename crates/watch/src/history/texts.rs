@@ -30,8 +30,10 @@ impl Default for Texts {
 
 impl Texts {
     pub fn id(&mut self, text: &str) -> TextId {
-        let end = text.char_indices().nth(TEXT_MAX).map_or(text.len(), |(at, _)| at);
-        let text = &text[..end];
+        let text = match text.len() > TEXT_MAX {
+            true => text.char_indices().nth(TEXT_MAX).map_or(text, |(at, _)| &text[..at]),
+            false => text,
+        };
         if let Some(id) = self.ids.get(text) {
             return *id;
         }

@@ -19,6 +19,10 @@ pub const COLUMNS: usize = 150;
 /// Lines of each list.
 const LINES_MAX: usize = 12;
 const DEVICES_MAX: usize = 3;
+/// Nobody asks for later than that, a hundred years: sums of times stay far from their end.
+const TIME_MAX_MS: u64 = 100 * 366 * 86_400 * 1_000;
+/// Nor for more steps: there are five kinds, and one within itself says nothing new.
+const STEPS_MAX: usize = 16;
 
 /// What a page's query asks for: `window=2&end=MS&from=MS&to=MS&drill=c6-e3&background=1`; what it leaves out is live.
 pub fn view(query: &str) -> View {
@@ -26,7 +30,7 @@ pub fn view(query: &str) -> View {
         query.split('&').filter_map(|pair| pair.split_once('=')).find(|(n, _)| *n == name).map(|(_, v)| v)
     };
     let time = |name: &str| value(name).and_then(|v| v.parse().ok()).map(ms);
-    let drill = value("drill").unwrap_or_default().split('-').filter_map(step).collect();
+    let drill = value("drill").unwrap_or_default().split('-').filter_map(step).take(STEPS_MAX).collect();
     View::asked(
         value("window").and_then(|v| v.parse().ok()),
         time("end"),
@@ -37,7 +41,7 @@ pub fn view(query: &str) -> View {
 }
 
 fn ms(value: u64) -> Nanos {
-    Nanos(value.saturating_mul(1_000_000))
+    Nanos::millis(value.min(TIME_MAX_MS))
 }
 
 /// A step as one word.
@@ -203,6 +207,25 @@ mod tests {
         assert!(asked.background());
         assert_eq!(view(""), View::default());
         assert_eq!(view("window=99").window(), View::default().window());
+    }
+
+    /// Whatever is asked for, there is a board of it.
+    #[test]
+    fn nonsense_is_a_view_as_well() {
+        let most = u64::MAX;
+        let history = History::new(crate::history::Bounds::default());
+        for query in [
+            format!("end={most}&from=0&to={most}&window=8"),
+            format!("end=0&from={most}&to={most}"),
+            format!("window=-1&end=1e9&from=5&to=4&drill={}", "q1-".repeat(5_000)),
+            "drill=e65535-s4294967295.65535-q65535-f65535-c10&background=1".into(),
+            "=&&&=end&drill=-&drill=\u{fffd}%00".into(),
+        ] {
+            let asked = view(&query);
+            assert!(asked.drill().len() <= STEPS_MAX);
+            let board = Board::of(&history, &asked, COLUMNS, Nanos(0));
+            assert_eq!(board.columns.len(), COLUMNS, "{query}");
+        }
     }
 
     #[test]
