@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use units::Nanos;
+use units::{Nanos, clock};
 
 /// Longest that a browser may take to ask, or to take an answer.
 const PATIENCE: Nanos = Nanos::millis(10_000);
@@ -64,17 +64,25 @@ impl Door {
                 self.connections.fetch_sub(1, Ordering::Relaxed);
                 continue;
             }
-            let (token, port, connections) = (self.token.clone(), self.port, self.connections.clone());
+            let (token, port, place) = (self.token.clone(), self.port, Place(self.connections.clone()));
             let answer = answer.clone();
             let one = move || {
                 // A browser that went away is no error.
                 let _ = receive(stream, &token, port, &answer);
-                connections.fetch_sub(1, Ordering::Relaxed);
+                drop(place);
             };
-            if std::thread::Builder::new().name("page".into()).spawn(one).is_err() {
-                self.connections.fetch_sub(1, Ordering::Relaxed);
-            }
+            // Without a thread the connection is closed.
+            let _ = std::thread::Builder::new().name("page".into()).spawn(one);
         }
+    }
+}
+
+/// One of the connections; free again when this is dropped, also by a panic.
+struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -119,11 +127,17 @@ fn receive(
     answer: &impl Fn(&mut TcpStream, Asked) -> io::Result<()>,
 ) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE.duration()))?;
     stream.set_write_timeout(Some(PATIENCE.duration()))?;
     let mut head = Vec::new();
     let mut part = [0u8; 1024];
+    // For the whole head: whoever sends a byte now and then holds no place.
+    let until = clock::now() + PATIENCE;
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let left = until - clock::now();
+        if left == Nanos(0) {
+            return Ok(());
+        }
+        stream.set_read_timeout(Some(left.duration()))?;
         let count = stream.read(&mut part)?;
         if count == 0 || head.len() + count > HEAD_MAX {
             return Ok(());
@@ -179,6 +193,34 @@ mod tests {
         check("GET /abc/", "evil.example:80", "Err((\"403");
         check("POST /abc/", "127.0.0.1:80", "Err((\"405");
         assert_eq!(asked(b"\x16\x03\x01", "abc", 80), Err(("400 Bad Request", "this is no request\n")));
+    }
+
+    /// A thread that panics, and one that ends well, give their places back.
+    #[test]
+    fn places_are_given_back() {
+        let door = Door::open().expect("a port");
+        let ask = |path: &str| {
+            let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, door.port)).expect("a connection");
+            write!(stream, "GET /{}{path} HTTP/1.1\r\nHost: localhost:{}\r\n\r\n", door.token, door.port)
+                .expect("a request");
+            door.answer(|stream, asked| match asked.path.as_str() {
+                "/" => page(stream, "here"),
+                path => panic!("{path} was to panic"),
+            });
+            let mut said = String::new();
+            let _ = stream.read_to_string(&mut said);
+            said
+        };
+        for _ in 0..2 * CONNECTIONS_MAX {
+            assert_eq!(ask("/panic"), "");
+        }
+        let until = clock::now() + PATIENCE;
+        while door.connections.load(Ordering::Relaxed) > 0 {
+            assert!(clock::now() < until, "places are still taken");
+            clock::sleep(Nanos::millis(1));
+        }
+        let said = ask("/");
+        assert!(said.starts_with("HTTP/1.1 200 OK") && said.ends_with("here"), "{said}");
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn shown(profile: &Profile) -> String {
                 "{:>6.1} %  {:>12}/s  {}\n",
                 hot.share * 100.0,
                 amount(hot.per_second),
-                hot.name
+                hot.name.replace(char::is_control, "?")
             ));
         }
     }

@@ -63,20 +63,36 @@ fn answer(stream: &mut TcpStream, asked: &Asked, folder: &Path) -> io::Result<()
 
 /// The records that are asked for, the oldest first; none for a page that is not there. Only names of the list count: no path gets in.
 fn chosen(asked: &Asked, all: Vec<(String, PathBuf)>) -> Option<Vec<PathBuf>> {
-    let names: Vec<&str> = match asked.path.strip_prefix("/run/") {
-        Some(id) => vec![id],
+    let names: Vec<String> = match asked.path.strip_prefix("/run/") {
+        Some(id) => vec![decoded(id)],
         None if asked.path == "/compare" => {
-            asked.query.split('&').filter_map(|pair| pair.strip_prefix("run=")).collect()
+            let chosen = asked.query.split('&').filter_map(|pair| pair.strip_prefix("run="));
+            // A form writes spaces so.
+            chosen.map(|id| decoded(&id.replace('+', " "))).collect()
         }
         None => return None,
     };
-    let known = |name: &&str| all.iter().any(|(id, _)| id == name);
+    let known = |name: &String| all.iter().any(|(id, _)| id == name);
     if !names.iter().all(known) {
         return None;
     }
-    let mut chosen: Vec<_> = all.into_iter().filter(|(id, _)| names.contains(&id.as_str())).collect();
+    let mut chosen: Vec<_> = all.into_iter().filter(|(id, _)| names.contains(id)).collect();
     chosen.sort();
     Some(chosen.into_iter().map(|(_, path)| path).collect())
+}
+
+/// With `%20` and the like as what they stand for; all else stays as it is.
+fn decoded(word: &str) -> String {
+    let mut bytes = Vec::with_capacity(word.len());
+    let mut rest = word.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|two| *first == b'%' && two.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|two| std::str::from_utf8(two).ok());
+        let byte = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn read(chosen: &[PathBuf]) -> Result<String> {
@@ -93,7 +109,7 @@ mod tests {
 
     #[test]
     fn only_listed_runs_are_opened() {
-        let all = || ["b", "a"].map(|id| (id.to_owned(), PathBuf::from(id))).to_vec();
+        let all = || ["b", "a", "é 5%"].map(|id| (id.to_owned(), PathBuf::from(id))).to_vec();
         let ids = |path: &str, query: &str| {
             let asked = Asked { path: path.into(), query: query.into() };
             chosen(&asked, all())
@@ -102,8 +118,19 @@ mod tests {
         assert_eq!(ids("/run/a", "").as_deref(), Some("a"));
         assert_eq!(ids("/compare", "run=b&run=a").as_deref(), Some("ab"), "the older one first");
         assert_eq!(ids("/compare", "").as_deref(), Some(""));
-        for (path, query) in [("/run/../a", ""), ("/run/c", ""), ("/compare", "run=/etc/passwd"), ("/x", "")]
-        {
+        assert_eq!(ids("/run/%C3%A9%205%25", "").as_deref(), Some("é 5%"));
+        assert_eq!(ids("/compare", "run=a&run=%C3%A9+5%25").as_deref(), Some("aé 5%"));
+        for (path, query) in [
+            ("/run/../a", ""),
+            ("/run/..%2fa", ""),
+            ("/run/%", ""),
+            ("/run/%+1", ""),
+            ("/run/%ff", ""),
+            ("/run/c", ""),
+            ("/compare", "run=/etc/passwd"),
+            ("/compare", "run=%2e%2e%2fa"),
+            ("/x", ""),
+        ] {
             assert_eq!(ids(path, query), None, "{path} {query}");
         }
     }

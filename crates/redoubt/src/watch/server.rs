@@ -9,6 +9,7 @@ use lab::server::sampler::Seen;
 use lab::server::url::Address;
 use lab::server::watcher::{Facts, Glance, Watcher, Word};
 use lab::server::{Kind, ServerError};
+use std::collections::BTreeSet;
 use units::{Nanos, clock};
 use waits::{Grade, SessionKind};
 
@@ -24,6 +25,8 @@ pub struct Live {
     began: Nanos,
     subject: Subject,
     cpus: Option<u32>,
+    /// Devices that ever did something; all others are left out.
+    busy: BTreeSet<String>,
 }
 
 impl Live {
@@ -54,6 +57,7 @@ impl Live {
             began: clock::now(),
             subject,
             cpus,
+            busy: BTreeSet::new(),
         };
         this.know(facts);
         Ok(this)
@@ -61,6 +65,8 @@ impl Live {
 
     fn know(&mut self, facts: Facts) {
         let version = facts.version.split(['-', ' ']).next().unwrap_or_default();
+        // The server's own words; elsewhere than in the picture they are printed as they are.
+        let version: String = version.chars().filter(|c| !c.is_control()).collect();
         self.subject.title = format!("{} {version}  {}", self.kind, self.address);
         self.subject.cpus = self.cpus.or(facts.cpus).map(|cpus| cpus as f32);
         self.subject.doubts = facts.doubts;
@@ -83,7 +89,7 @@ impl Source for Live {
                     if history.looks() == 0 {
                         self.subject.doubts.iter().for_each(|doubt| history.note(BEFORE, doubt.clone()));
                     }
-                    history.add(&look(self.kind, self.began, &glance));
+                    history.add(&look(self.kind, self.began, &glance, &mut self.busy));
                 }
                 Word::Lost(error) => {
                     let why = match error {
@@ -111,12 +117,15 @@ impl Source for Live {
     }
 }
 
-/// On the history's time and in its words.
-pub fn look(kind: Kind, began: Nanos, glance: &Glance) -> Look {
+/// On the history's time and in its words. A device that once did something, and is `busy` from then on, is told also where it
+/// does nothing: that belongs into its means.
+fn look(kind: Kind, began: Nanos, glance: &Glance, busy: &mut BTreeSet<String>) -> Look {
     let device = |(name, old, new): &(String, DiskCounters, DiskCounters)| {
         let work = work(old, new, glance.weight.as_secs());
-        (work.reads + work.writes > 0.0 || work.in_flight_seconds > 0.0)
-            .then(|| Device { name: name.clone(), work })
+        if work.reads + work.writes > 0.0 || work.in_flight_seconds > 0.0 {
+            busy.insert(name.clone());
+        }
+        busy.contains(name).then(|| Device { name: name.clone(), work })
     };
     Look {
         t: glance.t - began + BEFORE,
@@ -147,7 +156,7 @@ fn active(kind: Kind, seen: &Seen) -> Active {
 }
 
 /// What a device did between two readings.
-pub fn work(old: &DiskCounters, new: &DiskCounters, seconds: f64) -> Work {
+fn work(old: &DiskCounters, new: &DiskCounters, seconds: f64) -> Work {
     if seconds <= 0.0 {
         return Work::default();
     }
@@ -160,5 +169,35 @@ pub fn work(old: &DiskCounters, new: &DiskCounters, seconds: f64) -> Work {
         read_seconds: (rates.r_await_ms.unwrap_or(0.0) * reads / 1e3) as f32,
         write_seconds: (rates.w_await_ms.unwrap_or(0.0) * writes / 1e3) as f32,
         in_flight_seconds: (rates.aqu_sz * seconds) as f32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Means are over all of the time since a device was first seen at work, not over its busy seconds.
+    #[test]
+    fn a_device_that_rests_is_still_told() {
+        let counters = |reads| DiskCounters { reads, ..DiskCounters::default() };
+        let mut busy = BTreeSet::new();
+        let mut told = |seconds: f64, old, new| {
+            let devices = ["vda", "loop7"].map(|name| match name {
+                "vda" => (name.to_owned(), counters(old), counters(new)),
+                _ => (name.to_owned(), counters(5), counters(5)),
+            });
+            let glance = Glance {
+                t: Nanos::secs(seconds),
+                weight: Nanos::secs(1.0),
+                cost: Nanos(0),
+                seen: Vec::new(),
+                devices: devices.into(),
+            };
+            let look = look(Kind::Postgres, Nanos(0), &glance, &mut busy);
+            look.devices.iter().map(|d| (d.name.clone(), d.work.reads)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(1.0, 0, 0), []);
+        assert_eq!(told(2.0, 0, 30), [("vda".to_owned(), 30.0)]);
+        assert_eq!(told(3.0, 30, 30), [("vda".to_owned(), 0.0)]);
     }
 }

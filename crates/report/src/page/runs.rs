@@ -36,14 +36,24 @@ fn row(run: &RunSummary) -> String {
     let status = run.status.split(':').next().unwrap_or_default();
     format!(
         "<tr><td class=\"text\"><label><input type=\"checkbox\" name=\"run\" value=\"{id}\" aria-label=\"choose {id}\"> {}</label></td>\
-         <td class=\"text\"><a href=\"run/{id}\">{id}</a></td><td class=\"text\">{}</td><td class=\"text\" title=\"{}\">{}</td><td class=\"text\">{}</td><td>{}</td></tr>\n",
+         <td class=\"text\"><a href=\"run/{}\">{id}</a></td><td class=\"text\">{}</td><td class=\"text\" title=\"{}\">{}</td><td class=\"text\">{}</td><td>{}</td></tr>\n",
         escape(&words::moment(&run.started_utc)),
+        address(&run.id),
         escape(&words::what(&run.kind, run.case.as_deref())),
         escape(&run.status),
         escape(status),
         escape(&run.target),
         run.size
     )
+}
+
+/// A name as part of an address.
+fn address(name: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    name.bytes().map(byte).collect()
 }
 
 #[cfg(test)]
@@ -63,10 +73,19 @@ mod tests {
             status: status.into(),
             size: Bytes::kib(4),
         };
-        let html = page("/home/runs", &[run("a-1", "finished"), run("b-2", "failed: \"x\" is gone")]);
-        for part in
-            ["href=\"run/a-1\"", "value=\"b-2\"", "/data &lt;x&gt;", ">failed<", ">compare commit<", "2 runs"]
-        {
+        let html = page(
+            "/home/runs",
+            &[run("a-1", "finished"), run("b-2", "failed: \"x\" is gone"), run("é 5%", "finished")],
+        );
+        for part in [
+            "href=\"run/a-1\"",
+            "value=\"b-2\"",
+            "/data &lt;x&gt;",
+            ">failed<",
+            ">compare commit<",
+            "3 runs",
+            "href=\"run/%C3%A9%205%25\"",
+        ] {
             assert!(html.contains(part), "{part}: {html}");
         }
         assert!(!html.contains("<x>") && !html.contains("http"));
