@@ -111,6 +111,8 @@ fn attributes<'h>(html: &'h str, name: &str) -> Vec<&'h str> {
 #[test]
 fn needs_nothing_else() {
     for (name, html) in pages() {
+        // A drawing may name a part of its own page.
+        let html = html.replace("url(#", "");
         for forbidden in ["http:", "https:", "<script", "url(", "@import", "src=", "<iframe", "javascript:"] {
             assert!(!html.contains(forbidden), "{name} contains {forbidden}");
         }

@@ -49,6 +49,8 @@ pub struct Layer<'a> {
     pub class: &'a str,
     /// A value beside the name, or nothing.
     pub value: String,
+    /// Whether it is concluded rather than seen: its area is hatched.
+    pub hatched: bool,
 }
 
 /// What a strip shows.
@@ -199,6 +201,9 @@ impl Strip<'_> {
         let mut entry = |svg: &mut Svg, layer: &Layer<'_>, area: bool| {
             if area {
                 svg.rect(&format!("swatch {}", layer.class), (left, at - 9.0), (10.0, 10.0), "");
+                if layer.hatched {
+                    svg.rect("swatch hatch", (left, at - 9.0), (10.0, 10.0), "");
+                }
             } else {
                 svg.line(layer.class, (left - 1.0, at - 4.0), (left + 12.0, at - 4.0));
             }
@@ -215,7 +220,7 @@ impl Strip<'_> {
         }
         if let Some((level, name)) = self.limit {
             let value = words::short(level);
-            entry(svg, &Layer { name, class: "limit", value }, false);
+            entry(svg, &Layer { name, class: "limit", value, hatched: false }, false);
         }
     }
 
@@ -257,6 +262,9 @@ impl Strip<'_> {
 
 /// Areas with a thin line of paper between them, and their names where they are high enough.
 fn stack(svg: &mut Svg, (x, y): (&Scale, &Scale), layers: &[Layer<'_>], steps: &[Step]) {
+    if layers.iter().any(|layer| layer.hatched) {
+        svg.hatching();
+    }
     for run in runs(steps) {
         let mut below: Vec<f64> = vec![0.0; run.len()];
         for (index, layer) in layers.iter().enumerate() {
@@ -265,6 +273,9 @@ fn stack(svg: &mut Svg, (x, y): (&Scale, &Scale), layers: &[Layer<'_>], steps: &
             let top = outline.clone();
             outline.extend(edge(run, &below, x, y).into_iter().rev());
             svg.area(layer.class, &outline);
+            if layer.hatched {
+                svg.area("hatch", &outline);
+            }
             svg.path("seam", &top);
             below = above;
         }
@@ -370,7 +381,7 @@ mod tests {
 
     #[test]
     fn the_legend_has_the_order_of_the_drawing() {
-        let layer = |name, class| Layer { name, class, value: String::new() };
+        let layer = |name, class| Layer { name, class, value: String::new(), hatched: false };
         let steps: Vec<Step> = (0..4).map(|i| (f64::from(i), f64::from(i + 1), vec![1.0, 2.0])).collect();
         let strip = Strip {
             title: "t",

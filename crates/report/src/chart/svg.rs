@@ -75,6 +75,14 @@ impl Svg {
         }
     }
 
+    /// What areas and rectangles of the class `hatch` are filled with: slanting lines that let the colour beneath through.
+    pub fn hatching(&mut self) {
+        self.body.push_str(concat!(
+            r#"<defs><pattern id="hatching" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">"#,
+            r#"<line class="hatch-line" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>"#
+        ));
+    }
+
     /// A rectangle that tells `tip` when pointed at; a negative width or height draws nothing.
     pub fn rect(&mut self, class: &str, at: (f64, f64), (width, height): (f64, f64), tip: &str) {
         if width > 0.0 && height > 0.0 {

@@ -5,8 +5,9 @@ use crate::chart::bar;
 use crate::chart::escape;
 use crate::chart::strips::{Content, Layer, Step, Stretch, Strip, Strips};
 use crate::model::database::activity::{Active, Activity, Bands};
+use crate::model::database::class::Class;
 use crate::model::database::memory::Redo;
-use crate::model::database::native::NativeWait;
+use crate::model::database::native::{self, NativeWait};
 use crate::model::database::{Axis, Database};
 use crate::model::timeline::{Lane, TimeLine};
 use crate::words;
@@ -112,6 +113,13 @@ pub(super) fn top_activity(database: &Database) -> String {
     ];
     let colours: Vec<Vec<String>> =
         shown.iter().map(|(_, _, bands)| bands.keys.iter().map(|k| spent::colour(*k)).collect()).collect();
+    let grade = |index: usize, class: Class| native::grade(&database.native, class, index == 0);
+    let named = |index: usize, class: Class| format!("{}{}", class.name(), native::mark(grade(index, class)));
+    let names: Vec<Vec<String>> = shown
+        .iter()
+        .enumerate()
+        .map(|(index, (_, _, bands))| bands.keys.iter().map(|class| named(index, *class)).collect())
+        .collect();
     let mut strips = Vec::new();
     for (index, (title, height, bands)) in shown.into_iter().enumerate() {
         let means = bands.means();
@@ -119,9 +127,10 @@ pub(super) fn top_activity(database: &Database) -> String {
             continue;
         }
         let layer = |k: usize| Layer {
-            name: bands.keys[k].name(),
+            name: &names[index][k],
             class: &colours[index][k],
             value: words::sessions(means[k]),
+            hatched: grade(index, bands.keys[k]) == Some(waits::Grade::Inferred),
         };
         strips.push(Strip {
             title,
@@ -139,11 +148,12 @@ pub(super) fn top_activity(database: &Database) -> String {
     format!(
         "<figure><div class=\"scroll\">{}</div>\n<figcaption>Sampled every {} ms, {} samples, {} of the time spent on it; the numbers \
          at the right are means. Red line: CPUs. Above it in green: CPU is short; above it in another colour: sessions \
-         wait.</figcaption></figure>\n",
+         wait.{}</figcaption></figure>\n",
         drawn.draw(),
         words::amount(s.interval * 1e3),
         words::thousands(s.ticks as f64),
         if s.cost < 1e-3 { "less than 0.1\u{a0}%".to_owned() } else { words::percent(s.cost) },
+        if database.native.is_empty() { "" } else { native::MARKS },
     )
 }
 
@@ -275,10 +285,9 @@ fn over_time(database: &Database) -> String {
 const LINES: [&str; 3] = ["line-first", "line-second", "line-third"];
 
 fn lane(lane: &Lane, seconds: f64) -> Strip<'_> {
-    let lines =
-        lane.lines.iter().zip(LINES).map(|(l, class)| {
-            (Layer { name: &l.name, class, value: String::new() }, l.thinned(seconds, CELLS))
-        });
+    let lines = lane.lines.iter().zip(LINES).map(|(l, class)| {
+        (Layer { name: &l.name, class, value: String::new(), hatched: false }, l.thinned(seconds, CELLS))
+    });
     Strip {
         title: &lane.title,
         unit: &lane.unit,
@@ -317,6 +326,7 @@ pub(super) fn buffer_strip<'a>(title: &'a str, bands: &'a Bands<String>) -> Stri
                     name: state,
                     class: class(state),
                     value: words::short(mean.round()),
+                    hatched: false,
                 })
                 .collect(),
             steps: &bands.steps,
@@ -334,7 +344,7 @@ fn redo_strips(redo: &Redo, axis: Axis) -> [Strip<'_>; 2] {
         .switches
         .iter()
         .map(|(at, group)| (*at, format!("{} s: switch to group {group}", words::ratio(*at))));
-    let named = |name, class| Layer { name, class, value: String::new() };
+    let named = |name, class| Layer { name, class, value: String::new(), hatched: false };
     [
         Strip {
             title: "Redo log",

@@ -6,14 +6,14 @@ use super::style::{cut, fold, left, right, width};
 use crate::model::database::Database;
 use crate::model::database::activity::Activity;
 use crate::model::database::class::Class;
-use crate::model::database::native::NativeWait;
+use crate::model::database::native::{self, NativeWait};
 use crate::model::database::rounds::Rounds;
 use crate::model::database::spent::{EventLine, Spent};
 use crate::model::database::work::{FileLine, Requests, Work};
 use crate::words;
 
 /// Columns of the legend beside the top activity.
-const LEGEND: usize = 23;
+const LEGEND: usize = 24;
 /// Rows of the drawing.
 const ROWS: usize = 12;
 /// Events of a table.
@@ -229,12 +229,17 @@ fn top_activity(page: Page, database: &Database, activity: &Activity) -> String 
         .rev()
         .map(|(class, mean)| {
             let sign = page.paint.class(area::colour(*class), &area::sign(*class).to_string());
-            format!("{sign} {} {}", left(class.name(), 14), right(&words::sessions(mean), 6))
+            let grade = native::mark(native::grade(&database.native, *class, true));
+            format!(
+                "{sign} {} {}",
+                left(&format!("{}{grade}", class.name()), 15),
+                right(&words::sessions(mean), 6)
+            )
         })
         .collect();
     legend.truncate(ROWS - 1);
     if let Some(cpus) = database.cpus {
-        legend.push(format!("─ {} {}", left("CPUs", 14), right(&words::short(cpus), 6)));
+        legend.push(format!("─ {} {}", left("CPUs", 15), right(&words::short(cpus), 6)));
     }
     let drawn = Area {
         steps: &bands.steps,
@@ -251,8 +256,9 @@ fn top_activity(page: Page, database: &Database, activity: &Activity) -> String 
     let background =
         if who.is_empty() { String::new() } else { format!(" Background processes: {}.", who.join(", ")) };
     let said = format!(
-        "Average active sessions, sampled every {} ms; the numbers are means.{background}",
-        words::amount(activity.sampler.interval * 1e3)
+        "Average active sessions, sampled every {} ms; the numbers are means.{}{background}",
+        words::amount(activity.sampler.interval * 1e3),
+        if database.native.is_empty() { "" } else { " ≈: approximate; ?: inferred." }
     );
     out.push_str(&page.dim_fold(&said, "", 2));
     out
