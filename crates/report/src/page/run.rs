@@ -214,8 +214,8 @@ fn active(activity: &Activity) -> String {
         let rows: String = lines.iter().map(row).collect();
         format!(
             concat!(
-                "<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:21%\"><col style=\"width:10%\"><col style=\"width:13.5%\">",
-                "<col style=\"width:17%\"><col></colgroup>\n<thead><tr><th class=\"text\" scope=\"col\">{}</th><th scope=\"col\">AAS</th><th ",
+                "<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:27%\"><col style=\"width:10%\"><col style=\"width:11.5%\">",
+                "<col style=\"width:15%\"><col></colgroup>\n<thead><tr><th class=\"text\" scope=\"col\">{}</th><th scope=\"col\">AAS</th><th ",
                 "scope=\"col\">share</th><th class=\"draw\"></th><th class=\"text\" scope=\"col\">most in</th></tr></thead>\n<tbody>\n{}</tbody></table></div>\n"
             ),
             title, rows

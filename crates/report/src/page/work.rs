@@ -106,7 +106,7 @@ pub(super) fn kinds(works: &[Work]) -> String {
     format!(
         concat!(
             "<section id=\"responses\">\n<h2>Response times</h2>\n<div class=\"scroll\"><table class=\"bars\">\n<colgroup>",
-            "<col style=\"width:17%\"><col style=\"width:8%\"><col style=\"width:6%\"><col style=\"width:8%\"><col style=\"width:5.5%\">",
+            "<col style=\"width:16%\"><col style=\"width:8%\"><col style=\"width:6%\"><col style=\"width:8.5%\"><col style=\"width:6%\">",
             "<col style=\"width:16%\"><col><col><col><col><col></colgroup>\n<thead><tr><th></th><th scope=\"col\">count</th><th ",
             "scope=\"col\">share</th><th scope=\"col\">per minute</th><th scope=\"col\">errors</th><th class=\"draw\">{}</th><th ",
             "scope=\"col\">mean</th><th scope=\"col\">p50</th><th scope=\"col\">p99</th><th scope=\"col\">p99.9</th><th ",
