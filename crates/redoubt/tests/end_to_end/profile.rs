@@ -78,10 +78,24 @@ fn a_server_at_work_is_profiled_and_compared_for() {
         assert!(profile["hot"].to_string().contains("busy"), "{text}");
         stage.run(&["profile", &url, "--output", "mix.json"]).refused(&["exists", "--output"]);
         stage.run(&["compare", "--like", "mix.json", "--dry-run"]).ok();
+        if kind == Kind::Postgres {
+            is_weighted_for(&stage);
+        }
         fs::remove_file(&file).expect("it was there");
         stage.run(&["compare", "--like", crate::stage::OWN_FILE]).refused(&["no profile", "redoubt profile"]);
         stage.assert_untouched();
         somebodys.end();
+    }
+}
+
+/// A comparison with that profile is weighted for its mix: it says whose it is, and how much of it reads.
+fn is_weighted_for(stage: &Stage) {
+    let io = ["--vary", "io=none,directio", "--size", "64m", "--minutes", "0.5"];
+    let done = stage.run(&[&["compare", "--like", "mix.json"], &io[..]].concat());
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    let told = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["Your mix: 1 session, reads ", "The profile of PostgreSQL", "user commits (approximate)"] {
+        assert!(told.contains(words), "no {words}:\n{}", done.stdout);
     }
 }
 
