@@ -1,5 +1,6 @@
 //! The client of crate `nfs` against the cluster: stamped data over each version, layouts, moves under load.
 
+mod calls;
 mod data;
 mod faults;
 mod pnfs;
