@@ -7,6 +7,8 @@ use nfslab::Cluster;
 use units::{Rng, Seed};
 
 pub const BLOCKS: u64 = 256;
+/// Longer than a round trip, with 16 in flight.
+const SLOW: units::Nanos = units::Nanos(500_000);
 /// One request in so many is a sync.
 const SYNC_EVERY: u64 = 100;
 
@@ -26,6 +28,8 @@ pub struct Written {
     pub requests: u64,
     /// Longest that one took.
     pub longest: units::Nanos,
+    /// Begin and end of those that took long.
+    pub slow: Vec<(units::Nanos, units::Nanos)>,
 }
 
 /// Reads, writes and syncs at random until `is_over`; none may fail, and each block that is read has to be of its last write.
@@ -37,6 +41,7 @@ pub fn storm(queue: &mut Queue, is_over: impl Fn() -> bool) -> Written {
     let depth = queue.depth();
     let mut busy: Vec<Option<(Work, units::Nanos)>> = vec![None; depth as usize];
     let (mut done, mut over, mut requests, mut longest) = (Vec::new(), false, 0, units::Nanos(0));
+    let mut slow = Vec::new();
     while !over || queue.in_flight() > 0 {
         over = is_over();
         for slot in 0..depth {
@@ -68,11 +73,15 @@ pub fn storm(queue: &mut Queue, is_over: impl Fn() -> bool) -> Written {
                 blocks.verify(queue, slot, block, Some(generations[block as usize]));
             }
             requests += 1;
-            longest = longest.max(units::clock::now() - since);
+            let now = units::clock::now();
+            longest = longest.max(now - since);
+            if now - since > SLOW {
+                slow.push((since, now));
+            }
         }
     }
     sync(queue);
-    Written { blocks, generations, requests, longest }
+    Written { blocks, generations, requests, longest, slow }
 }
 
 impl Written {
