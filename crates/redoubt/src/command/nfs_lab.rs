@@ -1,9 +1,16 @@
 //! `redoubt nfs-lab`
 
 use crate::cli::nfs_lab::NfsLab;
+use crate::stop;
 use anyhow::Result;
 use nfslab::{Cluster, ClusterOptions, Command};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use units::Nanos;
+
+/// How often it is looked whether the end was asked for.
+const LOOK: Nanos = Nanos::millis(50);
 
 pub fn run(options: NfsLab) -> Result<ExitCode> {
     let volume = |name: &str, nodes: Vec<usize>| (name.to_owned(), nodes);
@@ -28,17 +35,33 @@ pub fn run(options: NfsLab) -> Result<ExitCode> {
         anstream::println!("  'nfs://{address}/a?version={version}{mount}'");
     }
     anstream::println!(
-        "Volumes /a, /b and /striped. Commands from standard input; `help` lists them, its end is the end."
+        "Volumes /a, /b and /striped. Commands from standard input; `help` lists them; its end, or Ctrl-C, is the end."
     );
-    for line in std::io::stdin().lines() {
-        let line = line?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        match line.parse::<Command>().and_then(|command| cluster.command(&command)) {
-            Ok(said) => anstream::println!("{said}"),
-            Err(error) => anstream::eprintln!("{error}"),
+    let (stop, lines) = (stop::on_signal()?, lines());
+    while !stop.load(Ordering::Relaxed) {
+        match lines.recv_timeout(LOOK.duration()) {
+            Ok(line) => obey(&cluster, &line?),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
         }
     }
+    anstream::println!("The nodes end.\n{}", cluster.show());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lines of standard input, read by a thread that may wait for the next one for ever, even when everything else ends.
+fn lines() -> Receiver<std::io::Result<String>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || std::io::stdin().lines().try_for_each(|line| sender.send(line)));
+    receiver
+}
+
+fn obey(cluster: &Cluster, line: &str) {
+    if line.trim().is_empty() {
+        return;
+    }
+    match line.parse::<Command>().and_then(|command| cluster.command(&command)) {
+        Ok(said) => anstream::println!("{said}"),
+        Err(error) => anstream::eprintln!("{error}"),
+    }
 }

@@ -12,6 +12,7 @@ mod factors;
 mod flash;
 mod fuse;
 mod guide;
+mod nfs_lab;
 mod ordinary;
 mod page;
 mod profile;
