@@ -1,10 +1,11 @@
-//! Where an export is, as one word: `nfs://server[:port]/export/path[?version=v4.1&mountport=20048]`.
+//! Where an export is, as one word: `nfs://server[:port]/export/path[?version=v4.1&mountport=20048&layout_refresh=30]`.
 
-use crate::client::{PORT, Path, Target, Version};
+use crate::client::{MountOptions, PORT, Path, Target, Version};
 use std::fmt;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::str::FromStr;
 use thiserror::Error;
+use units::Nanos;
 
 /// An export by URL. Source: RFC 2224, without its characters in %.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Url {
     pub version: Option<Version>,
     /// Port of MOUNT (v3), where the port mapper is not to be asked.
     pub mount_port: Option<u16>,
+    /// How often layouts are looked at again though nothing was said, seconds; 0: never.
+    pub layout_refresh_seconds: Option<u32>,
 }
 
 /// What cannot be read, or found.
@@ -72,7 +75,7 @@ impl FromStr for Url {
         }
         let export = export.trim_end_matches('/');
         let export = if export.is_empty() { "/" } else { export }.to_owned();
-        let (mut version, mut mount_port) = (None, None);
+        let (mut version, mut mount_port, mut layout_refresh_seconds) = (None, None, None);
         for option in query.split('&').filter(|option| !option.is_empty()) {
             match option.split_once('=') {
                 Some(("version", value)) => {
@@ -84,10 +87,14 @@ impl FromStr for Url {
                         value.parse().map_err(|_| wrong("the port of MOUNT is a number up to 65535"))?;
                     mount_port = Some(read);
                 }
-                _ => return Err(wrong("behind the ? stand version=… and mountport=…")),
+                Some(("layout_refresh", value)) => {
+                    let read = value.parse().map_err(|_| wrong("layout_refresh is a number of seconds"))?;
+                    layout_refresh_seconds = Some(read);
+                }
+                _ => return Err(wrong("behind the ? stand version=…, mountport=… and layout_refresh=…")),
             }
         }
-        Ok(Self { server: server.to_owned(), port, export, version, mount_port })
+        Ok(Self { server: server.to_owned(), port, export, version, mount_port, layout_refresh_seconds })
     }
 }
 
@@ -96,7 +103,9 @@ impl fmt::Display for Url {
         f.write_str(&self.place())?;
         let version = self.version.map(|version| format!("version={version}"));
         let mount_port = self.mount_port.map(|port| format!("mountport={port}"));
-        for (mark, option) in ['?', '&'].into_iter().zip(version.into_iter().chain(mount_port)) {
+        let refresh = self.layout_refresh_seconds.map(|seconds| format!("layout_refresh={seconds}"));
+        let options = version.into_iter().chain(mount_port).chain(refresh);
+        for (mark, option) in ['?', '&', '&'].into_iter().zip(options) {
             write!(f, "{mark}{option}")?;
         }
         Ok(())
@@ -110,6 +119,13 @@ impl Url {
         let server = if bracketed { format!("[{}]", self.server) } else { self.server.clone() };
         let port = self.port.map_or_else(String::new, |port| format!(":{port}"));
         format!("nfs://{server}{port}{}", self.export)
+    }
+
+    /// How to mount it: as by default, but for what it says.
+    pub fn options(&self) -> MountOptions {
+        let options = MountOptions::default();
+        let refresh = self.layout_refresh_seconds.map(|seconds| Nanos::millis(u64::from(seconds) * 1000));
+        MountOptions { layout_refresh: refresh.unwrap_or(options.layout_refresh), ..options }
     }
 
     /// What to connect to with `version`; a name of several addresses is taken at its first.
@@ -168,7 +184,11 @@ mod tests {
             (url.to_string(), url.place()),
             ("nfs://filer:20/v?version=v3&mountport=7".into(), "nfs://filer:20/v".into())
         );
+        let all: Url = "nfs://f/v?layout_refresh=5&version=pnfs&mountport=7".parse().expect("a URL");
+        assert_eq!(all.options().layout_refresh, Nanos::millis(5_000));
+        assert_eq!(all.to_string(), "nfs://f/v?version=pnfs&mountport=7&layout_refresh=5");
         for text in [
+            "nfs://f/v?layout_refresh=often",
             "filer:/vol",
             "nfs://filer",
             "nfs:///vol",

@@ -38,9 +38,10 @@ const STALL_MS: f64 = 100.0;
 const REFRESH: Nanos = Nanos::millis(100);
 /// What a look itself may take, ms.
 const LOOK_MS: f64 = 20.0;
-/// Load between moves, before and while it is looked where it goes: longer than the client waits before it looks again for the same reason.
-const SETTLE: Nanos = Nanos::millis(10);
-const WATCH: Nanos = Nanos::millis(120);
+/// Load between moves: until what was in flight has ended, and while it is looked where requests go. Longer together than the client waits before it looks
+/// again for the same reason.
+const SETTLE: Nanos = Nanos::millis(60);
+const WATCH: Nanos = Nanos::millis(60);
 /// A move that is not followed in this time never is.
 const PATIENCE: Nanos = Nanos::millis(20_000);
 

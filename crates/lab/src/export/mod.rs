@@ -13,7 +13,7 @@ pub(crate) use stamped::write_stamped;
 
 use crate::LabError;
 use io::{IoError, RealStorage, Storage};
-use nfs::{Mount, MountFacts, MountOptions, Url, Version};
+use nfs::{Mount, MountFacts, Url, Version};
 use record::FactRow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -122,7 +122,7 @@ impl Export {
         let version = version.or(url.version).unwrap_or(VERSION_DEFAULT);
         let url = Url { version: Some(version), ..url.clone() };
         let target = url.target(version).map_err(|error| refused(&error))?;
-        let mount = Mount::open(target, MountOptions::default()).map_err(|error| refused(&error))?;
+        let mount = Mount::open(target, url.options()).map_err(|error| refused(&error))?;
         let path = PathBuf::from(url.place());
         let storage = Arc::new(nfs::Storage::new(mount, path.clone()));
         let mut mounted = MOUNTED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
 //! `oranfstab`: which servers a database reaches by Direct NFS, by which paths. As Oracle writes it, in any order of attributes, with
-//! a few of our own: `port`, `mountport`, `channels`, `layout_refresh`. Source: Oracle Database Installation Guide, "Creating an
+//! a few of our own: `port`, `mountport`, `layout_refresh`. Source: Oracle Database Installation Guide, "Creating an
 //! oranfstab file for Direct NFS".
 //!
 //! Everything is read without a look at the network; [`Server::target`] finds addresses. What was understood can be printed: it reads as
@@ -9,10 +9,11 @@ mod parse;
 
 pub use parse::parse;
 
-use crate::client::{PORT, Path, Target, Version};
+use crate::client::{MountOptions, PORT, Path, Target, Version};
 use crate::url::{UrlError, address};
 use std::fmt;
 use thiserror::Error;
+use units::Nanos;
 
 /// Most paths to one server.
 pub(crate) const PATHS_MAX: usize = 4;
@@ -50,9 +51,7 @@ pub struct Server {
     pub port: u16,
     /// Port of MOUNT (ours).
     pub mount_port: Option<u16>,
-    /// Connections of one worker (ours).
-    pub channels: u32,
-    /// How often a layout is compared with the server's, seconds (ours).
+    /// How often a layout is compared with the server's, seconds (ours); 0: never.
     pub layout_refresh_seconds: u32,
     /// What was read and means nothing to this client, with its line.
     pub ignored: Vec<(usize, String)>,
@@ -77,6 +76,16 @@ pub struct Export {
 }
 
 impl Server {
+    /// How to mount its exports: for how long to try, and how often layouts are looked at; the rest as it is by default.
+    pub fn options(&self) -> MountOptions {
+        let seconds = |seconds: u32| Nanos::millis(u64::from(seconds) * 1000);
+        MountOptions {
+            limit: seconds(self.mount_seconds),
+            layout_refresh: seconds(self.layout_refresh_seconds),
+            ..MountOptions::default()
+        }
+    }
+
     /// What to connect to for `export`.
     ///
     /// # Errors
@@ -145,7 +154,6 @@ impl fmt::Display for Server {
         if let Some(port) = self.mount_port {
             writeln!(f, "mountport: {port}")?;
         }
-        writeln!(f, "channels: {}", self.channels)?;
         writeln!(f, "layout_refresh: {}", self.layout_refresh_seconds)?;
         for Export { export, mount } in &self.exports {
             writeln!(f, "export: {export} mount: {mount}")?;

@@ -109,7 +109,6 @@ fn server(block: &[Word<'_>]) -> Result<Server, OranfstabError> {
         exports: exports(block)?,
         port: PORT,
         mount_port: None,
-        channels: 1,
         layout_refresh_seconds: LAYOUT_REFRESH_SECONDS,
         ignored: Vec::new(),
     };
@@ -121,7 +120,12 @@ fn server(block: &[Word<'_>]) -> Result<Server, OranfstabError> {
             "mnt_timeout" => server.mount_seconds = number(word)?,
             "port" => server.port = number(word)?,
             "mountport" => server.mount_port = Some(number(word)?),
-            "channels" => server.channels = number::<u32>(word)?.max(1),
+            // A worker has one connection to each server; who wants more has more workers.
+            "channels" if number::<u32>(word)? <= 1 => {}
+            "channels" => {
+                let text = format!("channels {}: a worker has one connection to each server", word.value);
+                server.ignored.push((line, text));
+            }
             "layout_refresh" => server.layout_refresh_seconds = number(word)?,
             "security" | "security_default" if !word.value.eq_ignore_ascii_case("sys") => {
                 return Err(wrong(

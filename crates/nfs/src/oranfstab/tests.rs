@@ -32,7 +32,6 @@ nfs_version: nfsv4.1
 dontroute
 mnt_timeout: 60
 port: 2049
-channels: 1
 layout_refresh: 30
 export: /vol/oradata1 mount: /mnt/oradata1
 export: /vol/oradata2 mount: /mnt/oradata2
@@ -73,7 +72,10 @@ fn attributes_of_our_own_and_several_servers() {
                 layout_refresh: 5\nexport: /v mount: /m\n\nserver:b export:/v2 mount:/m/deep path:fd00::1 local:fd00::2\n";
     let servers = parse(text).expect("a good file");
     let [a, b] = &servers[..] else { panic!("{servers:?}") };
-    assert_eq!((a.port, a.mount_port, a.channels, a.layout_refresh_seconds), (12_049, Some(12_050), 2, 5));
+    assert_eq!((a.port, a.mount_port, a.layout_refresh_seconds), (12_049, Some(12_050), 5));
+    assert_eq!(a.options().layout_refresh, Nanos::millis(5_000));
+    assert_eq!(b.options().limit, Nanos::millis(600_000));
+    assert_eq!(a.ignored, [(5, "channels 2: a worker has one connection to each server".into())]);
     assert_eq!((a.version, b.version, b.mount_seconds), (Version::V3, Version::V3, 600));
     assert_eq!(b.paths, [Way { local: Some("fd00::2".into()), path: "fd00::1".into() }]);
 

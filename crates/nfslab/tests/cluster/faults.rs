@@ -63,9 +63,10 @@ fn everywhere(alert: Option<&str>, fault: impl Fn(&Cluster, usize) + Sync) {
             let (mount, written) = under(form, |cluster| fault(cluster, node));
             let lines: Vec<_> = mount.alerts().into_iter().map(|alert| alert.text).collect();
             println!(
-                "{form:?} at {node}: {} requests in {}, longest {}, {lines:#?}",
+                "{form:?} at {node}: {} requests in {}, {} slow, longest {}, {lines:#?}",
                 written.requests,
                 clock::now() - began,
+                written.slow.len(),
                 written.longest
             );
             let is_told = node != *places(form).last().expect("one at least")

@@ -164,3 +164,29 @@ fn silent_moves_are_followed_when_the_wrong_node_refuses() {
         }
     }
 }
+
+#[test]
+fn oranfstab_says_how_often_layouts_are_looked_at() {
+    let cluster = cluster(Layouts::Files);
+    let text = format!(
+        "server: A path: 127.0.0.1 port: {} nfs_version: pNFS layout_refresh: 1 export: /a mount: /here",
+        cluster.address(0).port()
+    );
+    let servers = nfs::oranfstab::parse(&text).expect("a good file");
+    let (server, export, name) = nfs::oranfstab::find(&servers, "/here/data").expect("it is below /here");
+    let mount = mount_with(server.target(export).expect("an address"), server.options());
+    let file = mount.file(&name, Open::New { mode: 0o640 }).expect("a new file");
+    let mut queue = mount.queue(QueueOptions::new(4, BLOCK), &[&file]).expect("a queue");
+    let blocks = Blocks::new(3, 16);
+    blocks.write_all(&mut queue, 1, Action::Write);
+    cluster.move_to("/a", &[1], Tell::Nobody).expect("a move");
+    let moved = clock::now();
+    while mount.pnfs().moves == 0 {
+        assert!(clock::now() < moved + Nanos::millis(10_000), "{:?}", mount.pnfs());
+        clock::sleep(Nanos::millis(10));
+    }
+    let before = node_counters(&cluster);
+    blocks.read_all(&mut queue, 1);
+    let [a, b] = [0, 1].map(|node| cluster.counters(node).since(&before[node]));
+    assert_eq!((a.reads, b.reads), (0, 16));
+}

@@ -13,6 +13,7 @@ use units::Nanos;
 const LOOK: Nanos = Nanos::millis(50);
 
 pub fn run(options: NfsLab) -> Result<ExitCode> {
+    let stop = stop::on_signal()?;
     let volume = |name: &str, nodes: Vec<usize>| (name.to_owned(), nodes);
     let last = options.nodes.saturating_sub(1);
     let cluster = Cluster::start(ClusterOptions {
@@ -37,7 +38,7 @@ pub fn run(options: NfsLab) -> Result<ExitCode> {
     anstream::println!(
         "Volumes /a, /b and /striped. Commands from standard input; `help` lists them; its end, or Ctrl-C, is the end."
     );
-    let (stop, lines) = (stop::on_signal()?, lines());
+    let lines = lines();
     while !stop.load(Ordering::Relaxed) {
         match lines.recv_timeout(LOOK.duration()) {
             Ok(line) => obey(&cluster, &line?),
