@@ -9,7 +9,7 @@ use ::watch::class;
 use ::watch::draw::{Subject, Times};
 use ::watch::history::{Active, Bounds, Device, History, Look, Work};
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use units::{Nanos, clock};
 
@@ -25,6 +25,8 @@ pub struct Recorded {
     zero: Option<u64>,
     /// Time of the newest look that was taken.
     taken: u64,
+    /// Visits whose looks were taken. They are read once: who watches a run must not disturb it.
+    visits: BTreeSet<i64>,
     due: Nanos,
 }
 
@@ -81,7 +83,7 @@ impl Recorded {
             times: Times::Since,
             doubts: Vec::new(),
         };
-        Ok(Self { path, subject, running, zero: None, taken: 0, due: Nanos(0) })
+        Ok(Self { path, subject, running, zero: None, taken: 0, visits: BTreeSet::new(), due: Nanos(0) })
     }
 
     /// What is there now.
@@ -104,14 +106,20 @@ impl Recorded {
         let reader = Reader::open(&self.path)?;
         let mut ticks: Vec<AshTickRow> = Vec::new();
         let mut rows: BTreeMap<u64, Vec<AshRow>> = BTreeMap::new();
-        for (visit, _) in reader.visits()? {
-            ticks.extend(reader.of_visit::<AshTickRow>(visit)?.into_iter().filter(|t| t.t_ns > self.taken));
-            for row in reader.of_visit::<AshRow>(visit)?.into_iter().filter(|row| row.t_ns > self.taken) {
-                rows.entry(row.t_ns).or_default().push(row);
+        let running = reader.ending()?.is_none();
+        for (visit, about) in reader.visits()? {
+            // Of one that is still open looks may be there, and what they saw not yet.
+            let is_whole = !running || about.status != "open";
+            if is_whole && self.visits.insert(visit) {
+                ticks.extend(reader.of_visit::<AshTickRow>(visit)?);
+                for row in reader.of_visit::<AshRow>(visit)? {
+                    rows.entry(row.t_ns).or_default().push(row);
+                }
             }
         }
         ticks.sort_by_key(|tick| tick.t_ns);
-        let mut devices = Devices::new(reader.counters()?);
+        let counters = if ticks.is_empty() { Vec::new() } else { reader.counters()? };
+        let devices = Devices::new(counters);
         let mut before: Option<u64> = None;
         for tick in &ticks {
             let zero = *self.zero.get_or_insert(tick.t_ns);
@@ -119,7 +127,7 @@ impl Recorded {
             let (from, weight) = weight(&active, before, tick);
             before = Some(tick.t_ns);
             history.add(&Look {
-                t: Nanos(tick.t_ns - zero),
+                t: Nanos(tick.t_ns.saturating_sub(zero)),
                 weight: Nanos(weight),
                 cost: Nanos(tick.cost_ns),
                 active: active.iter().filter_map(session).collect(),
@@ -127,7 +135,7 @@ impl Recorded {
             });
             self.taken = tick.t_ns;
         }
-        self.running = reader.ending()?.is_none();
+        self.running = running;
         let status = reader.status()?;
         let changed = status != self.subject.state || !ticks.is_empty();
         self.subject.state = status;
@@ -217,7 +225,7 @@ impl Devices {
     }
 
     /// What each did in that time: its share of the readings around it.
-    fn between(&mut self, from: u64, to: u64) -> Vec<Device> {
+    fn between(&self, from: u64, to: u64) -> Vec<Device> {
         let work = |(name, readings): (&String, &BTreeMap<u64, [f64; 5]>)| {
             let (a, old) = readings.range(..=from).next_back()?;
             let (b, new) = readings.range(to..).next()?;
@@ -239,6 +247,64 @@ impl Devices {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ::record::{Experiment, VisitRow, Writer};
+
+    /// Looks are taken when their visit is over, with all that they saw, and once.
+    #[test]
+    fn a_record_that_grows_is_read_visit_by_visit() {
+        let directory = tempfile::tempdir().expect("a folder");
+        let path = directory.path().join("grows.redoubt");
+        let asked = Experiment {
+            kind: "run".into(),
+            case: Some("commit".into()),
+            target: "/data".into(),
+            command: String::new(),
+            seed: 1,
+            method_version: String::new(),
+            tool_version: String::new(),
+            build_profile: String::new(),
+            started_utc: "2026-11-21T09:30:00Z".into(),
+            budget_seconds: 0.0,
+        };
+        let mut writer = Writer::create(&path, &asked).expect("a record");
+        let mut recorded = Recorded::of(path).expect("it runs");
+        let mut history = recorded.history().expect("nothing yet");
+        let visit = |writer: &mut Writer, start_ns| {
+            let row = VisitRow {
+                block_id: None,
+                position: 0,
+                configuration_id: None,
+                started_utc: asked.started_utc.clone(),
+                start_ns,
+            };
+            writer.visit(&row).expect("a visit")
+        };
+        let tick = |t_ns| AshTickRow { t_ns, planned_ns: t_ns, cost_ns: 1, active: 1 };
+        let saw = |t_ns| AshRow {
+            t_ns,
+            weight_ns: 100_000_000,
+            session: 7,
+            foreground: true,
+            wait_class: "CPU".into(),
+            ..AshRow::default()
+        };
+        let looks = |recorded: &mut Recorded, history: &mut History| {
+            recorded.read(history).expect("it can be read");
+            (history.looks(), history.rows())
+        };
+        for (n, start) in [1_000_000_000, 5_000_000_000].into_iter().enumerate() {
+            let before = (2 * n as u64, 2 * n);
+            let id = visit(&mut writer, start);
+            writer.of_visit(id, &[tick(start), tick(start + 100_000_000)]).expect("looks");
+            assert_eq!(looks(&mut recorded, &mut history), before, "what they saw may not be there yet");
+            writer.of_visit(id, &[saw(start), saw(start + 100_000_000)]).expect("rows");
+            writer.end_visit(id, "measured", None).expect("the end");
+            for _ in 0..2 {
+                assert_eq!(looks(&mut recorded, &mut history), (before.0 + 2, before.1 + 2));
+            }
+        }
+        assert!(recorded.running && recorded.length() == Nanos(4_100_000_000), "{:?}", recorded.length());
+    }
 
     #[test]
     fn devices_do_their_share() {
@@ -250,7 +316,7 @@ mod tests {
             metric: metric.into(),
             value,
         };
-        let mut devices = Devices::new(vec![
+        let devices = Devices::new(vec![
             row(0, "reads", 100.0),
             row(1000, "reads", 200.0),
             row(1000, "queue_ms", 500.0),
