@@ -16,6 +16,11 @@ use waits::{Grade, SessionKind};
 /// The history's zero lies so long before the first look: the picture's left edge may, too.
 const BEFORE: Nanos = Nanos::millis(86_400_000);
 
+/// A look that is late by that much is told: a server that hangs is not at rest.
+const LATE: Nanos = Nanos::millis(5_000);
+
+const NO_ANSWER: &str = "no answer";
+
 /// A server that is watched.
 pub struct Live {
     watcher: Watcher,
@@ -23,6 +28,10 @@ pub struct Live {
     address: String,
     /// This process's clock when the watching began.
     began: Nanos,
+    /// How often it looks.
+    every: Nanos,
+    /// When something was heard of it.
+    heard: Nanos,
     subject: Subject,
     cpus: Option<u32>,
     /// Devices that ever did something; all others are left out.
@@ -55,6 +64,8 @@ impl Live {
             kind: address.kind,
             address: address.to_string(),
             began: clock::now(),
+            every,
+            heard: clock::now(),
             subject,
             cpus,
             busy: BTreeSet::new(),
@@ -73,6 +84,19 @@ impl Live {
         self.set("live", false);
     }
 
+    /// Says so where no look has come for long; whether there is something new to be said.
+    fn is_late(&mut self) -> bool {
+        let silence = clock::now() - self.heard;
+        let is_gone = self.subject.trouble && !self.subject.state.starts_with(NO_ANSWER);
+        if is_gone || silence < self.every + LATE {
+            return false;
+        }
+        let state = format!("{NO_ANSWER} for {:.0} s", silence.as_secs().floor());
+        let is_new = self.subject.state != state;
+        self.set(&state, true);
+        is_new
+    }
+
     fn set(&mut self, state: &str, trouble: bool) {
         self.subject.state = state.to_owned();
         self.subject.trouble = trouble;
@@ -83,9 +107,13 @@ impl Source for Live {
     fn take(&mut self, history: &mut History, longest: Nanos) -> bool {
         let words = self.watcher.words(longest);
         let any = !words.is_empty();
+        if any {
+            self.heard = clock::now();
+        }
         for word in words {
             match word {
                 Word::Looked(glance) => {
+                    self.set("live", false);
                     if history.looks() == 0 {
                         self.subject.doubts.iter().for_each(|doubt| history.note(BEFORE, doubt.clone()));
                     }
@@ -105,7 +133,7 @@ impl Source for Live {
                 }
             }
         }
-        any
+        any || self.is_late()
     }
 
     fn subject(&self) -> &Subject {

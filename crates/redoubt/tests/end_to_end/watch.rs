@@ -91,6 +91,21 @@ impl Server {
     fn url(&self) -> String {
         format!("postgres://dba@127.0.0.1:{}/postgres", self.port)
     }
+
+    /// The server's process that serves our session.
+    fn our_session(&self) -> String {
+        let query = "select pid from pg_stat_activity where application_name = 'redoubt watch'";
+        let (folder, port) = (self.path(""), self.port.to_string());
+        let mut psql =
+            self.program("psql", &["-h", &folder, "-p", &port, "-U", "dba", "-Atc", query, "postgres"]);
+        let output = psql.stdout(Stdio::piped()).output().expect("psql starts");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+}
+
+fn signal(signal: &str, process: &str) {
+    let status = Command::new("kill").args([signal, process]).status().expect("kill starts");
+    assert!(status.success(), "{signal} {process}");
 }
 
 impl Drop for Server {
@@ -178,6 +193,11 @@ fn a_server_is_watched_through_its_restart() {
     terminal.tmux(&["resize-window", "-x", "200", "-y", "60"]);
     let screen = terminal.until("Files");
     assert!(screen.lines().any(|line| line.chars().count() > 150), "the wide screen is used:\n{screen}");
+    let session = server.our_session();
+    signal("-STOP", &session);
+    terminal.until("no answer for ");
+    signal("-CONT", &session);
+    terminal.until(" live");
     server.stop();
     terminal.until("server gone");
     server.start();

@@ -209,7 +209,11 @@ fn unexpected() -> io::Error {
 
 /// A connection that was lost.
 fn lost(error: &io::Error) -> ServerError {
-    ServerError::said(Kind::Postgres, "08006", &error.to_string())
+    let said = match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        _ => error.to_string(),
+    };
+    ServerError::said(Kind::Postgres, "08006", &said)
 }
 
 /// The server's words.

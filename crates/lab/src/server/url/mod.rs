@@ -12,13 +12,15 @@ pub use password::{Password, Surroundings};
 pub(super) use tls::NO_TLS;
 pub use tls::{Tls, TlsMode};
 
-use super::{Connection, Kind, ServerError, mariadb, postgres};
+use super::{Connection, Kind, ServerError, lifeline, mariadb, postgres};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use units::Nanos;
 
 /// Longest that a connection may take.
 pub(super) const CONNECT_MAX: Nanos = Nanos::millis(5_000);
+/// Longest that a session which only looks waits for an answer: a network that was cut says nothing for hours.
+const ANSWER_MAX: Nanos = Nanos::millis(30_000);
 
 /// The way to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,12 +72,14 @@ impl Address {
         }
     }
 
-    /// A session that the server lets change nothing.
+    /// A session that the server lets change nothing; it is lost when an answer takes longer than 30 s.
     ///
     /// # Errors
     /// As [`Address::connect`].
     pub fn connect_read_only(&self, application: &str) -> Result<Box<dyn Connection>, ServerError> {
         let mut connection = self.connect(application)?;
+        let patient = connection.socket().and_then(|socket| lifeline::set_patience(socket, Some(ANSWER_MAX)));
+        patient.map_err(|error| self.unreachable(&error.to_string(), Some(&error)))?;
         connection.execute(match self.kind {
             Kind::Postgres => "set session characteristics as transaction read only",
             Kind::Mariadb => "set session transaction read only",
