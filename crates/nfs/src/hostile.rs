@@ -5,6 +5,7 @@ use crate::rpc::record::Records;
 use crate::rpc::reply::{self, Message};
 use crate::v4::callback::BackChannel;
 use crate::v4::compound::{Op, Results};
+use crate::v4::layout::{Device, Layout};
 use crate::xdr::Reader;
 use crate::xdr::Writer;
 use crate::{Fault, Listing, mount, portmap, rpc, v3};
@@ -178,6 +179,135 @@ const DECODERS: &[Decoder] = &[
         read: |r| results(r, |all| all.bound() == Ok(true)),
     },
     Decoder {
+        name: "a layout of files",
+        good: &[
+            0,
+            0,
+            2,
+            22,
+            0,
+            50,
+            0,
+            0,
+            1,
+            2,
+            3,
+            4,
+            1,
+            0,
+            0,
+            MAX,
+            MAX,
+            2,
+            1,
+            44,
+            1,
+            2,
+            3,
+            4,
+            1 << 16,
+            0,
+            0,
+            0,
+            1,
+            4,
+            9,
+        ],
+        read: |r| results(r, |all| all.layout_got().is_ok_and(|layout| is_usable(&layout))),
+    },
+    Decoder {
+        name: "a layout of flexible files",
+        good: &[
+            0,
+            0,
+            2,
+            22,
+            0,
+            50,
+            0,
+            0,
+            1,
+            2,
+            3,
+            4,
+            1,
+            0,
+            0,
+            MAX,
+            MAX,
+            2,
+            4,
+            88,
+            0,
+            1 << 16,
+            1,
+            1,
+            1,
+            2,
+            3,
+            4,
+            1,
+            5,
+            6,
+            7,
+            8,
+            1,
+            4,
+            9,
+            1,
+            ZERO,
+            1,
+            ZERO,
+            0,
+            0,
+        ],
+        read: |r| results(r, |all| all.layout_got().is_ok_and(|layout| is_usable(&layout))),
+    },
+    Decoder {
+        name: "a device of files",
+        good: &[0, 0, 1, 47, 0, 1, 44, 1, 0, 1, 1, 3, TCP, 13, HERE[0], HERE[1], HERE[2], HERE[3], 1, 6],
+        read: |r| results(r, |all| all.device().is_ok_and(|device| has_addresses(&device))),
+    },
+    Decoder {
+        name: "a device of flexible files",
+        good: &[
+            0,
+            0,
+            1,
+            47,
+            0,
+            4,
+            56,
+            1,
+            3,
+            TCP,
+            13,
+            HERE[0],
+            HERE[1],
+            HERE[2],
+            HERE[3],
+            1,
+            3,
+            0,
+            1 << 20,
+            1 << 20,
+            0,
+            1,
+            6,
+        ],
+        read: |r| results(r, |all| all.device().is_ok_and(|device| has_addresses(&device))),
+    },
+    Decoder {
+        name: "LAYOUTCOMMIT",
+        good: &[0, 0, 2, 22, 0, 49, 0, 1, 0, 5],
+        read: |r| results(r, |all| all.layout_committed().is_ok()),
+    },
+    Decoder {
+        name: "LAYOUTRETURN",
+        good: &[0, 0, 2, 22, 0, 51, 0, 0],
+        read: |r| results(r, |all| all.layout_returned().is_ok()),
+    },
+    Decoder {
         name: "callback",
         good: &[0, 1, 1, 3, 11, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 2, 3, 4, 1, 5, 6, 8, 1, 1, 2, 10, 5],
         read: |r| {
@@ -189,6 +319,24 @@ const DECODERS: &[Decoder] = &[
         },
     },
 ];
+
+const MAX: u32 = u32::MAX;
+/// `"0"`, `"tcp"`, `"127.0.0.1.8.1"`.
+const ZERO: u32 = 0x3000_0000;
+const TCP: u32 = 0x7463_7000;
+const HERE: [u32; 4] = [0x3132_372e, 0x302e_302e, 0x312e_382e, 0x3100_0000];
+
+/// Whoever divides by its numbers finds none that is 0.
+fn is_usable(layout: &Layout) -> bool {
+    assert!(layout.unit > 0 && (1..=256).contains(&layout.stripes.len()), "{layout:?}");
+    true
+}
+
+fn has_addresses(device: &Device) -> bool {
+    let stripes = &device.stripes;
+    assert!((1..=256).contains(&stripes.len()) && stripes.iter().all(|addresses| !addresses.is_empty()));
+    true
+}
 
 fn results(r: &mut Reader<'_>, read: fn(&mut Results<'_>) -> bool) -> bool {
     Results::new(*r).is_ok_and(|mut all| read(&mut all))

@@ -29,6 +29,10 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    pub(crate) fn new(stream: TcpStream) -> Self {
+        Self { stream: Mutex::new(stream), waiting: Mutex::default() }
+    }
+
     fn send(&self, bytes: &[u8]) -> std::io::Result<()> {
         lock(&self.stream).write_all(bytes)
     }
@@ -48,7 +52,7 @@ impl Line {
 pub(crate) fn run(shared: &Weak<Shared>, node: usize, id: u64, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     if let (Ok(copy), Ok(client)) = (stream.try_clone(), stream.peer_addr()) {
-        let line = Arc::new(Line { stream: Mutex::new(copy), waiting: Mutex::default() });
+        let line = Arc::new(Line::new(copy));
         let mut server = Server {
             shared,
             node,
@@ -178,7 +182,13 @@ pub(crate) struct Context<'a> {
 }
 
 /// Appends the answer to a call, a whole record.
-fn answer(context: Context<'_>, w: &mut Writer, xid: u32, procedure: Procedure, mut arguments: Reader<'_>) {
+pub(crate) fn answer(
+    context: Context<'_>,
+    w: &mut Writer,
+    xid: u32,
+    procedure: Procedure,
+    mut arguments: Reader<'_>,
+) {
     let at = reply::begin(w, xid);
     let body = w.len();
     let accepted = body - 4;

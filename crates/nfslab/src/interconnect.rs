@@ -8,7 +8,7 @@
 use crate::counters::count;
 use crate::node::Node;
 use crate::store::lock;
-use crate::wire::{MESSAGE_BYTES_MAX, Stop, TRANSFER_BYTES_MAX};
+use crate::wire::{FILE_BYTES_MAX, MESSAGE_BYTES_MAX, Stop, TRANSFER_BYTES_MAX};
 use nfs::Status;
 use nfs::rpc::Procedure;
 use nfs::rpc::call::{self, Credential};
@@ -147,6 +147,9 @@ impl Peer {
 /// Serves another node.
 pub(crate) fn serve(node: &Node, number: u32, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), Stop> {
     let (file, offset) = (r.u64()?, r.u64()?);
+    if offset > FILE_BYTES_MAX {
+        return Err(Stop::Malformed);
+    }
     count(&node.counters.served);
     match number {
         1 => {

@@ -34,3 +34,6 @@ pub use cluster::{Cluster, ClusterOptions, DataServer, LabError, Layouts, WrongN
 pub use command::Command;
 pub use counters::NodeCounters;
 pub use moves::{Moved, Tell};
+
+#[cfg(test)]
+mod hostile;

@@ -64,15 +64,23 @@ impl Store {
         lock(&self.blobs).entry(file).or_default().clone()
     }
 
+    /// Only who writes makes one: what is asked for takes no memory.
+    fn existing(&self, file: u64) -> Option<Arc<RwLock<Blob>>> {
+        lock(&self.blobs).get(&file).cloned()
+    }
+
     /// Appends `bytes` bytes at `offset` to `out`; what was never written is zeroes.
     pub(crate) fn read(&self, file: u64, offset: u64, bytes: usize, out: &mut Vec<u8>) {
-        let blob = self.blob(file);
+        let Some(blob) = self.existing(file) else { return out.resize(out.len() + bytes, 0) };
         let blob = blob.read().unwrap_or_else(PoisonError::into_inner);
         read(&blob.pieces, offset, offset + bytes as u64, out);
     }
 
     /// Writes `data` at `offset`; what is not `stable`, a restart takes away until it is committed.
     pub(crate) fn write(&self, file: u64, offset: u64, data: &[u8], stable: bool) -> Result<(), Status> {
+        if data.is_empty() {
+            return Ok(());
+        }
         let blob = self.blob(file);
         let mut blob = blob.write().unwrap_or_else(PoisonError::into_inner);
         if stable {
@@ -104,7 +112,7 @@ impl Store {
 
     /// All of `file` is stable now.
     pub(crate) fn commit(&self, file: u64) {
-        let blob = self.blob(file);
+        let Some(blob) = self.existing(file) else { return };
         blob.write().unwrap_or_else(PoisonError::into_inner).settle(0, u64::MAX);
     }
 
@@ -124,7 +132,7 @@ impl Store {
 
     /// Forgets what is beyond `size`.
     pub(crate) fn truncate(&self, file: u64, size: u64) {
-        let blob = self.blob(file);
+        let Some(blob) = self.existing(file) else { return };
         let mut blob = blob.write().unwrap_or_else(PoisonError::into_inner);
         blob.settle(size, u64::MAX);
         let pieces = &mut blob.pieces;

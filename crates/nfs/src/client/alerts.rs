@@ -24,6 +24,10 @@ pub(super) struct Alerts(Mutex<VecDeque<Alert>>);
 impl Alerts {
     pub(super) fn say(&self, text: String) {
         let mut all = lock(&self.0);
+        // What is tried again and again is told once.
+        if all.back().is_some_and(|last| last.text == text) {
+            return;
+        }
         if all.len() == LINES_MAX {
             all.pop_front();
         }

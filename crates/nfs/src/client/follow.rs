@@ -174,7 +174,7 @@ impl Shared {
         file.layouts.want();
         match got {
             Ok(new) => pnfs.publish(file, new, None, true, (Cause::Recall, clock::now())),
-            Err(_) => file.layouts.none(clock::now() + REFUSED),
+            Err(fault) => self.without(&mut control, file, &fault.into()),
         }
         drop(control);
         self.wake_keeper();
@@ -213,14 +213,15 @@ impl Shared {
     }
 
     /// Writes were sent to a data server, and their replies did not come: before they go another way, the layout has to be back, so that none of them is
-    /// done later than what follows.
-    pub(super) fn fence(&self, file: &FileState) {
-        if let Some(pnfs) = &self.pnfs
-            && file.layouts.stop(Cause::DataServer, clock::now())
-        {
+    /// done later than what follows. Result: how many layouts had gone back before; none where it is back already.
+    pub(super) fn fence(&self, file: &FileState) -> Option<u64> {
+        let (pnfs, before) = (self.pnfs.as_ref()?, file.layouts.returns());
+        let is_held = file.layouts.stop(Cause::DataServer, clock::now());
+        is_held.then(|| {
             pnfs.count(Cause::DataServer);
             self.wake_keeper();
-        }
+            before
+        })
     }
 
     /// Does what there is to do for layouts; when it should be called again, if nothing happens before.
@@ -368,8 +369,13 @@ impl Shared {
 
     /// There is no layout; everything goes to the server that was mounted.
     fn without(&self, control: &mut Control, file: &FileState, trouble: &Trouble) {
-        if let Trouble::Lost(why) = trouble {
-            control.hang_up(why);
+        match trouble {
+            Trouble::Lost(why) => control.hang_up(why),
+            // Mirrors, dense stripes, a kind that we do not speak, or there is none.
+            why => self.way.alerts.say(format!(
+                "{}: no layout that can be used: {why}; its requests go by {}",
+                file.path, self.way.target.server
+            )),
         }
         file.layouts.none(clock::now() + REFUSED);
         self.pnfs.iter().for_each(Pnfs::ring);

@@ -415,8 +415,7 @@ impl Queue {
                     state.layouts.refused(io_fault(slot, in_force, Status::NXIO));
                 }
                 if matches!(slot.request.action, Action::Write | Action::WriteDsync) {
-                    slot.fence = Some(state.layouts.returns());
-                    self.shared.fence(state);
+                    slot.fence = self.shared.fence(state);
                 } else {
                     self.shared.doubt(state);
                 }
