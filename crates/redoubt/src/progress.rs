@@ -50,6 +50,9 @@ fn time_left(done_seconds: f64, total_seconds: f64) -> String {
 
 impl Progress for Screen {
     fn step(&mut self, what: &str, done_seconds: f64, total_seconds: f64) {
+        for line in lab::export::news() {
+            self.say(&format!("NFS: {line}"));
+        }
         if let Some(bar) = &self.bar {
             bar.set_position((STEPS * (done_seconds / total_seconds.max(1.0)).min(1.0)) as u64);
             bar.set_prefix(time_left(done_seconds, total_seconds));

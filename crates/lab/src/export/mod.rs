@@ -93,6 +93,13 @@ pub fn fact_rows(path: &Path, varies: bool) -> Vec<FactRow> {
     ]
 }
 
+/// What has happened between this process and its servers since this was asked last: connections lost and made, what was written again.
+pub fn news() -> Vec<String> {
+    let mounted = MOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let storages = mounted.iter().filter_map(|mounted| mounted.storage.upgrade());
+    storages.flat_map(|storage| storage.mount().news()).map(|alert| alert.text).collect()
+}
+
 fn mounted(path: &Path) -> Result<Arc<nfs::Storage>, IoError> {
     Ok(in_force(path).ok_or_else(|| IoError::NoSuchFile { path: path.to_path_buf() })?.1)
 }

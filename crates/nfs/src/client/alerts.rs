@@ -19,22 +19,37 @@ pub struct Alert {
 
 /// Those of a mount, oldest first; the last of them.
 #[derive(Debug, Default)]
-pub(super) struct Alerts(Mutex<VecDeque<Alert>>);
+pub(super) struct Alerts(Mutex<Lines>);
+
+#[derive(Debug, Default)]
+struct Lines {
+    all: VecDeque<Alert>,
+    /// How many of the last nobody has taken.
+    new: usize,
+}
 
 impl Alerts {
     pub(super) fn say(&self, text: String) {
-        let mut all = lock(&self.0);
+        let mut lines = lock(&self.0);
         // What is tried again and again is told once.
-        if all.back().is_some_and(|last| last.text == text) {
+        if lines.all.back().is_some_and(|last| last.text == text) {
             return;
         }
-        if all.len() == LINES_MAX {
-            all.pop_front();
+        if lines.all.len() == LINES_MAX {
+            lines.all.pop_front();
         }
-        all.push_back(Alert { at: clock::now(), text });
+        lines.all.push_back(Alert { at: clock::now(), text });
+        lines.new = (lines.new + 1).min(LINES_MAX);
     }
 
     pub(super) fn all(&self) -> Vec<Alert> {
-        lock(&self.0).iter().cloned().collect()
+        lock(&self.0).all.iter().cloned().collect()
+    }
+
+    /// Those since the last time.
+    pub(super) fn news(&self) -> Vec<Alert> {
+        let mut lines = lock(&self.0);
+        let known = lines.all.len() - std::mem::take(&mut lines.new);
+        lines.all.iter().skip(known).cloned().collect()
     }
 }

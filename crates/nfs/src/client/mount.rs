@@ -159,6 +159,11 @@ impl Mount {
         self.shared.way.alerts.all()
     }
 
+    /// The same lines, each once: those since this was asked last.
+    pub fn news(&self) -> Vec<Alert> {
+        self.shared.way.alerts.news()
+    }
+
     /// Opens the file at `path` below the export.
     ///
     /// # Errors

@@ -4,6 +4,8 @@ use crate::stage::{Stage, measuring};
 use crate::stop::signal;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use units::{Nanos, clock};
 
 /// A running cluster.
 struct Lab {
@@ -90,6 +92,36 @@ fn commands_are_taken_and_a_case_runs_in_each_version() {
     lab.commands = None;
     let (rest, code) = lab.end();
     assert!(rest.contains("The nodes end.") && code == Some(0), "{code:?} {rest}");
+}
+
+/// A database at work whose server is restarted again and again: it goes on, nothing is lost, and the user is told.
+#[test]
+fn a_run_survives_restarts_and_tells_of_them() {
+    let _turn = measuring();
+    let mut lab = Lab::start(&[]);
+    for url in [lab.urls[0].clone(), lab.urls[2].clone(), lab.urls[3].clone()] {
+        let stage = Stage::new();
+        let typed = ["run", "commit", "--minutes", "0.05", "--sessions", "2", "--verify", "--dir", &url];
+        let over = AtomicBool::new(false);
+        let done = std::thread::scope(|scope| {
+            let run = scope.spawn(|| {
+                let done = stage.run(&typed);
+                over.store(true, Ordering::Release);
+                done
+            });
+            while !over.load(Ordering::Acquire) {
+                clock::sleep(Nanos::millis(400));
+                lab.tell("restart A");
+                assert_eq!(lab.line(), "done\n");
+            }
+            run.join().expect("it ran")
+        });
+        let done = done.ok();
+        assert!(done.stdout.contains("committed"), "{url}: {}", done.stdout);
+        for words in ["NFS: channel to", "is DOWN", "is UP again"] {
+            assert!(done.stderr.contains(words), "{url}: {words:?} is missing: {}", done.stderr);
+        }
+    }
 }
 
 #[test]
