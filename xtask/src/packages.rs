@@ -34,6 +34,7 @@ pub const TEST: &[Need] = &[
     ("/usr/lib/x86_64-linux-gnu/ganesha/libfsalvfs.so", "nfs-ganesha-vfs"),
     ("rpcbind", "rpcbind"),
     ("ip", "iproute2"),
+    ("/usr/include/nfsc/libnfs.h", "libnfs-dev"),
     ("openssl", "openssl"),
 ];
 
@@ -50,6 +51,7 @@ pub const BENCH: &[Need] = &[
     ("/usr/lib/x86_64-linux-gnu/ganesha/libfsalvfs.so", "nfs-ganesha-vfs"),
     ("rpcbind", "rpcbind"),
     ("ip", "iproute2"),
+    ("/usr/include/nfsc/libnfs.h", "libnfs-dev"),
     ("unshare", "util-linux"),
 ];
 

@@ -20,16 +20,22 @@ const READ_MAX: u32 = 30;
 const WRITE_MAX: u32 = 31;
 const MODE: u32 = 33;
 const LINKS: u32 = 35;
+const OWNER: u32 = 36;
+const GROUP: u32 = 37;
+const RAW_DEVICE: u32 = 41;
 const SPACE_AVAILABLE: u32 = 42;
 const SPACE_TOTAL: u32 = 44;
 const SPACE_USED: u32 = 45;
+const TIME_READ: u32 = 47;
+const TIME_OF_METADATA: u32 = 52;
+const TIME_WRITTEN: u32 = 53;
 const LAYOUT_TYPES: u32 = 62;
 /// Words of a set.
 const WORDS_MAX: usize = 8;
 /// Bytes of values that are set.
 const VALUES_BYTES_MAX: usize = 4096;
 
-const KNOWN: [u32; 16] = [
+const KNOWN: [u32; 22] = [
     0,
     TYPE,
     CHANGE,
@@ -42,9 +48,15 @@ const KNOWN: [u32; 16] = [
     WRITE_MAX,
     MODE,
     LINKS,
+    OWNER,
+    GROUP,
+    RAW_DEVICE,
     SPACE_AVAILABLE,
     SPACE_TOTAL,
     SPACE_USED,
+    TIME_READ,
+    TIME_OF_METADATA,
+    TIME_WRITTEN,
     LAYOUT_TYPES,
 ];
 
@@ -93,8 +105,21 @@ pub(super) fn attributes(shared: &Shared, inode: &Inode, wanted: u64, w: &mut Wr
             READ_MAX | WRITE_MAX => v.u64(TRANSFER_BYTES_MAX.into()),
             MODE => v.u32(inode.mode.load(Ordering::Relaxed)),
             LINKS => v.u32(1),
+            // Nobody is told apart here.
+            OWNER | GROUP => v.opaque(b"0"),
+            RAW_DEVICE => v.u64(0),
+            TIME_READ => {
+                v.u64(0);
+                v.u32(0);
+            }
             SPACE_AVAILABLE => v.u64(free),
             SPACE_TOTAL => v.u64(total),
+            // As in version 3: later is more.
+            TIME_OF_METADATA | TIME_WRITTEN => {
+                let change = inode.change.load(Ordering::Relaxed);
+                v.u64(change >> 32);
+                v.u32(change as u32);
+            }
             _ => match *shared.layouts.read().unwrap_or_else(PoisonError::into_inner) {
                 Layouts::None => v.u32(0),
                 Layouts::Files => [1, 1].iter().for_each(|&word| v.u32(word)),
