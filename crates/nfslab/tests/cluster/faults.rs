@@ -32,7 +32,7 @@ fn rest() {
 }
 
 /// A storm on a file of node B (of A, without layouts), during which `fault` happens.
-fn under(form: Form, fault: impl Fn(&Cluster) + Sync) -> (Mount, Written) {
+fn under(form: Form, fault: impl Fn(&Cluster) + Sync) -> (Cluster, Mount, Written) {
     let (version, layouts) = form;
     let cluster = start(ClusterOptions { layouts, lease_seconds: 3, ..ClusterOptions::default() });
     let options = MountOptions { limit: Nanos::millis(20_000), silence: SILENCE, ..MountOptions::default() };
@@ -52,7 +52,7 @@ fn under(form: Form, fault: impl Fn(&Cluster) + Sync) -> (Mount, Written) {
     });
     written.verify(&cluster, export, "data");
     drop(queue);
-    (mount, written)
+    (cluster, mount, written)
 }
 
 /// In each form and at each place; `alert`: words of a line that has to be there where requests went to that node.
@@ -60,7 +60,7 @@ fn everywhere(alert: Option<&str>, fault: impl Fn(&Cluster, usize) + Sync) {
     for form in FORMS {
         for &node in places(form) {
             let began = clock::now();
-            let (mount, written) = under(form, |cluster| fault(cluster, node));
+            let (_cluster, mount, written) = under(form, |cluster| fault(cluster, node));
             let lines: Vec<_> = mount.alerts().into_iter().map(|alert| alert.text).collect();
             println!(
                 "{form:?} at {node}: {} requests in {}, {} slow, longest {}, {lines:#?}",
@@ -117,13 +117,16 @@ fn a_server_asks_to_wait() {
 fn a_data_server_refuses() {
     for form in FORMS.into_iter().filter(|&(version, _)| version == Version::Pnfs) {
         for status in [Status::IO, Status::STALE, Status::NXIO, Status::ACCESS, Status::BAD_STATEID] {
-            let (mount, _) = under(form, |cluster| {
+            let (cluster, mount, _) = under(form, |cluster| {
                 for _ in 0..4 {
                     cluster.fail(DATA, status, 3).expect("it fails");
                     rest();
                 }
             });
             assert!(mount.pnfs().data_server_errors > 0, "{form:?} {status}: {:?}", mount.pnfs());
+            // Layouts of files have no words for it.
+            let told = cluster.counters(MOUNTED).reported;
+            assert_eq!(told > 0, form.1 != Layouts::Files, "{form:?} {status}: {told}");
         }
     }
 }
