@@ -110,7 +110,7 @@ fn a_run_survives_restarts_and_tells_of_them() {
                 done
             });
             while !over.load(Ordering::Acquire) {
-                clock::sleep(Nanos::millis(400));
+                clock::sleep(Nanos::millis(700));
                 lab.tell("restart A");
                 assert_eq!(lab.line(), "done\n");
             }
