@@ -11,6 +11,8 @@ const LAST: u32 = 1 << 31;
 const MARK_BYTES: usize = 4;
 /// Memory of a connection at rest.
 const RESTING_BYTES: usize = 256 << 10;
+/// From this length on, a fragment is received to its end and no further.
+const LONG_BYTES: usize = 64 << 10;
 /// More fragments than this in one message, and somebody sends marks without content.
 const FRAGMENTS_MAX: u32 = 4096;
 
@@ -74,7 +76,20 @@ impl Records {
             let most = 2 * (self.message_bytes_max + MARK_BYTES);
             self.buffer.resize((2 * self.buffer.len()).min(most).max(self.end + MARK_BYTES), 0);
         }
-        &mut self.buffer[self.end..]
+        // Behind a long fragment the next message then begins at the front again: nothing is moved, and the processor still has that memory in
+        // its cache.
+        let most = if self.end == 0 { RESTING_BYTES } else { self.long_rest().unwrap_or(usize::MAX) };
+        let room = &mut self.buffer[self.end..];
+        let most = most.min(room.len());
+        &mut room[..most]
+    }
+
+    /// What has not arrived yet of a long fragment.
+    fn long_rest(&self) -> Option<usize> {
+        let mark = u32::from_be_bytes(*self.buffer[self.mark..self.end].first_chunk::<MARK_BYTES>()?);
+        let length = (mark & !LAST) as usize;
+        let missing = (self.mark + MARK_BYTES + length).saturating_sub(self.end);
+        (length >= LONG_BYTES && missing > 0).then_some(missing)
     }
 
     /// `bytes` were put into [`Records::room`].
