@@ -18,6 +18,7 @@ pub const TEST: &[Need] = &[
     ("sfdisk", "fdisk"),
     ("mkfs.ext4", "e2fsprogs"),
     ("mkfs.xfs", "xfsprogs"),
+    ("mkfs.btrfs", "btrfs-progs"),
     ("fusermount3", "fuse3"),
     ("smartctl", "smartmontools"),
     ("chromium", "chromium"),

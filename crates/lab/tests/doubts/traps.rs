@@ -125,7 +125,7 @@ fn a_sparse_file_on_tmpfs() {
     fs::File::create(&sparse).expect("create").set_len(Bytes::mib(64).0).expect("size");
     // P3 compares two moments, which other work on the machine can make differ: then it is asked again.
     let mut doubts = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..8 {
         let records = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
         doubts = doubts_of(&sparse, Bytes::mib(64), records.path());
         if doubts.iter().any(|d| d.check_id == "P3" && d.status == "fail") {
