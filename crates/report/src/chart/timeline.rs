@@ -41,7 +41,7 @@ pub struct TimeChart<'a> {
 }
 
 const WIDTH: f64 = 960.0;
-const LEFT: f64 = 168.0;
+const LEFT: f64 = 184.0;
 const RIGHT: f64 = 16.0;
 const ROW: f64 = 13.0;
 const LANE: f64 = 54.0;

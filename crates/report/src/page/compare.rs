@@ -240,9 +240,9 @@ fn panel(comparison: &Comparison, workload: &Workload) -> String {
     format!(
         concat!(
             "<section class=\"panel\" id=\"{id}\">\n<h3>{title} <small>{question}{sessions}</small></h3>\n<p class=\"say\">{say}.</p>\n",
-            "<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:14.5%\"><col style=\"width:8%\">",
-            "<col style=\"width:24%\"><col style=\"width:15%\"><col style=\"width:10.5%\"><col style=\"width:13%\">",
-            "<col style=\"width:7.5%\"><col style=\"width:7.5%\"></colgroup>\n<thead><tr><th></th><th scope=\"col\">{metric}</th>",
+            "<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col style=\"width:18%\"><col style=\"width:8%\">",
+            "<col style=\"width:19.5%\"><col style=\"width:17%\"><col style=\"width:9.5%\"><col style=\"width:11%\">",
+            "<col style=\"width:8.5%\"><col style=\"width:8.5%\"></colgroup>\n<thead><tr><th></th><th scope=\"col\">{metric}</th>",
             "<th class=\"draw\">{axis}</th><th class=\"text\" scope=\"col\">ratio</th><th class=\"text\" scope=\"col\">verdict</th>",
             "<th class=\"draw\">{latency}</th><th scope=\"col\">mean</th><th scope=\"col\">p99</th></tr></thead>\n",
             "<tbody>\n{rows}</tbody></table></div>\n</section>\n"

@@ -55,7 +55,7 @@ fn panel(comparison: &Comparison, placement: &Placement) -> String {
     format!(
         concat!(
             "<section class=\"panel\">\n<h3>{}</h3>\n<ul class=\"lead\">\n{}</ul>\n<div class=\"scroll\"><table class=\"bars\">\n<colgroup><col ",
-            "style=\"width:13%\"><col style=\"width:27%\"><col style=\"width:15%\"><col style=\"width:16%\"><col></colgroup>\n<thead><tr><th ",
+            "style=\"width:13%\"><col style=\"width:25%\"><col style=\"width:17%\"><col style=\"width:16%\"><col></colgroup>\n<thead><tr><th ",
             "class=\"text\" scope=\"col\">moved</th><th class=\"draw\">{}</th><th class=\"text\" scope=\"col\">ratio</th><th class=\"text\" ",
             "scope=\"col\">share of the gain</th><th class=\"text\" scope=\"col\">waits</th></tr></thead>\n<tbody>\n{}</tbody></table></div>\n</section>\n"
         ),

@@ -49,6 +49,13 @@ fn wrong(why: &str) -> ServerError {
     ))
 }
 
+/// What is asked for by a URL that can be read, with the variables and files of whoever types it.
+fn no_tls(why: String) -> ServerError {
+    ServerError::Url(format!(
+        "TLS cannot be had as the URL, the variables and the files of this user ask for it: {why}"
+    ))
+}
+
 fn typed(rest: &str) -> Result<Typed, ServerError> {
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = place.split_once('/').unwrap_or((place, ""));
@@ -144,7 +151,7 @@ fn postgres(typed: Typed, here: &Surroundings) -> Result<Address, ServerError> {
         None => here.pgpass(&host, port, database.as_deref().unwrap_or(&user), &user),
     };
     let password = given.or(found).map(Password::new);
-    let tls = typed.tls.postgres(here).map_err(|why| wrong(&why))?;
+    let tls = typed.tls.postgres(here).map_err(no_tls)?;
     Ok(Address { kind: Kind::Postgres, host, port, user, password, database, tls, unread })
 }
 
@@ -174,7 +181,7 @@ fn mariadb(typed: Typed, here: &Surroundings) -> Result<Address, ServerError> {
         user: typed.user.or_else(|| option("user")).unwrap_or_else(|| here.user()),
         password: password.map(Password::new),
         database: typed.database,
-        tls: typed.tls.mariadb(&file).map_err(|why| wrong(&why))?,
+        tls: typed.tls.mariadb(&file).map_err(no_tls)?,
         unread,
     })
 }

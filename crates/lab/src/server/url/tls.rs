@@ -115,7 +115,7 @@ impl Tls {
             return Ok(());
         }
         let open = |path: &Path| {
-            File::open(path).map_err(|error| format!("its file {} was not read: {error}", path.display()))
+            File::open(path).map_err(|error| format!("{} was not read: {error}", path.display()))
         };
         self.checked_root().map(|path| open(path)).transpose()?;
         let Some((certificate, key)) = &self.identity else { return Ok(()) };
@@ -126,7 +126,7 @@ impl Tls {
         if about.mode() & closed_to != 0 {
             let key = key.display();
             return Err(format!(
-                "its key {key} was not read, because others can read it; type: chmod 600 {key}"
+                "the key {key} was not read, because others can read it; type: chmod 600 {key}"
             ));
         }
         Ok(())
@@ -227,14 +227,14 @@ impl Said {
         if mode >= TlsMode::VerifyCa && root.is_none() {
             let name = if kind == Kind::Postgres { "sslrootcert" } else { "ssl-ca" };
             return Err(format!(
-                "it asks for the server's certificate to be checked and names no authority: add {name}=FILE (PEM), or {name}=system"
+                "the server's certificate is to be checked, and no authority is named: add {name}=FILE (PEM) to the URL, or {name}=system"
             ));
         }
         let identity = match (self.certificate, self.key) {
             (Some(certificate), Some(key)) => Some((PathBuf::from(certificate), PathBuf::from(key))),
             (None, None) => None,
-            (Some(_), None) => return Err("it names a certificate and no key for it".into()),
-            (None, Some(_)) => return Err("it names a key and no certificate for it".into()),
+            (Some(_), None) => return Err("a certificate is named, and no key for it".into()),
+            (None, Some(_)) => return Err("a key is named, and no certificate for it".into()),
         };
         let tls = Tls { mode, root, identity };
         tls.check_files()?;
