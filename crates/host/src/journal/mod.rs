@@ -63,7 +63,8 @@ pub struct Journal {
     /// Length of the file up to the last whole line.
     bytes: u64,
     open: Vec<Option<Entry>>,
-    /// Steps whose program was killed but may still make its change: left to cleanup, which waits for the program.
+    /// Steps left to cleanup: their program was killed but may still make its change, and cleanup waits for it; or their device does not
+    /// answer ([`Journal::leave_files`]).
     hung: Vec<usize>,
     finished: bool,
 }

@@ -79,7 +79,7 @@ pub struct Contents<'a> {
     pub workloads: &'a [Workload],
     /// Where the programs of servers are.
     pub programs: &'a Named,
-    /// The longest that a server may say nothing.
+    /// The longest that a server may say nothing, or a device beneath it not answer.
     pub patience: Nanos,
     /// Whether what is written is read back.
     pub verify: bool,

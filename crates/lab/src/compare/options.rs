@@ -24,7 +24,7 @@ pub struct Options {
     pub target: TargetKind,
     /// Where the programs of servers are, as far as the user says.
     pub programs: Named,
-    /// The longest that a private server may say nothing.
+    /// The longest that a private server may say nothing, or a device beneath it not answer.
     pub patience: Nanos,
     /// What is varied, and what is held at one level.
     pub vary: Vec<Vary>,

@@ -15,7 +15,7 @@ pub struct ServerOptions {
     /// Folder of MariaDB's programs [default: found along PATH and in the usual folders].
     #[arg(long, value_name = "DIR")]
     pub mariadb_bin: Option<PathBuf>,
-    /// The longest that a server may say nothing before the run gives it up [default: 60].
+    /// The longest that a server may say nothing, or a device beneath it not answer, before the run gives it up [default: 60].
     #[arg(long, value_name = "SECONDS")]
     pub patience: Option<f64>,
 }
