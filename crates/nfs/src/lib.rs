@@ -25,8 +25,9 @@ pub mod xdr;
 
 pub use attributes::{Attributes, Kind};
 pub use client::{
-    Alert, Cause, ChannelCounters, File, Followed, Mount, MountFacts, MountOptions, NetworkCounters,
-    NfsError, Open, PORT, Path, PnfsCounters, Queue, QueueOptions, Target, Version,
+    Alert, Cause, ChannelCounters, ChannelState, File, FileFacts, Followed, LayoutFacts, Mount, MountFacts,
+    MountOptions, NetworkCounters, NfsError, Open, PORT, Path, PnfsCounters, Queue, QueueOptions, Target,
+    Times, Version,
 };
 pub use handle::Handle;
 pub use listing::{Listing, Place};

@@ -141,7 +141,7 @@ fn follow(trigger: &Trigger, name: &str, layouts: Layouts, moves: u64, goals: &m
         let channels = queue.channels();
         let to_it = channels.iter().filter(|channel| channel.address == cluster.address(node));
         let ours = to_it.fold([0; 4], |sum, c| {
-            [sum[0] + c.reads, sum[1] + c.writes, sum[2] + c.commits, sum[3] + c.bytes]
+            [sum[0] + c.reads, sum[1] + c.writes, sum[2] + c.commits, sum[3] + c.bytes()]
         });
         let theirs = [its.reads, its.writes, its.commits, its.bytes_read + its.bytes_written];
         assert_eq!(ours, theirs, "{name}, {}: node {node}, reads, writes, commits, bytes", trigger.name);

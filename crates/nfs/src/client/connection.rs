@@ -60,6 +60,11 @@ impl Connection {
         })
     }
 
+    /// Our own address.
+    pub(super) fn local(&self) -> Option<SocketAddr> {
+        self.stream.local_addr().ok()
+    }
+
     /// The stream, for somebody who waits for it beside its owner.
     pub(super) fn stream(&self) -> Arc<TcpStream> {
         self.stream.clone()

@@ -8,6 +8,7 @@ use super::error::NfsError;
 use super::file::FileState;
 use super::identity::Identity;
 use super::keeper::Bell;
+use super::seen::Seen;
 use super::target::{Target, Version};
 use crate::rpc::Procedure;
 use crate::rpc::call::Credential;
@@ -15,7 +16,7 @@ use crate::rpc::reply::Refusal;
 use crate::v4::layout::LayoutKind;
 use crate::v4::recovery::{Remedy, remedy};
 use crate::xdr::{Reader, Writer};
-use crate::{Fault, Handle, Status};
+use crate::{Fault, Handle, Status, v3};
 use std::sync::Arc;
 use units::{Nanos, clock};
 
@@ -37,6 +38,7 @@ pub(super) struct Way {
     /// Longest payload, bytes.
     pub(super) payload_bytes_max: u32,
     pub(super) alerts: Alerts,
+    pub(super) seen: Seen,
 }
 
 /// What the server allows.
@@ -163,6 +165,7 @@ impl Control {
         encode(&mut arguments);
         let way = self.way.clone();
         let caller = self.caller(deadline)?;
+        way.seen.called(v3::name(procedure));
         let deadline = deadline.min(clock::now() + way.silence);
         let results = caller.call(procedure, &way.credential, arguments.bytes(), deadline)?;
         Ok(read(&mut Reader::new(&results))?)

@@ -64,6 +64,9 @@ impl Control {
             self.way.connect(0, port, deadline).map_err(|tried| self.way.unreachable(tried))?;
         let mut arguments = Writer::new();
         encode(&mut arguments);
+        if procedure == mount::MNT {
+            self.way.seen.called("MOUNT");
+        }
         match Caller::new(connection).call(procedure, &self.way.credential, arguments.bytes(), deadline) {
             Ok(results) => Ok(read(&mut Reader::new(&results))),
             Err(Trouble::Lost(why)) => Err(self.way.unreachable(why)),

@@ -2,6 +2,7 @@
 
 use super::layouts::{DataServer, Layouts};
 use super::mount::Shared;
+use super::seen::{FileFacts, LayoutFacts, Looks};
 use super::uncommitted::Uncommitted;
 use crate::Handle;
 use crate::v4::open::StateId;
@@ -78,6 +79,8 @@ pub(super) struct FileState {
     open: Mutex<Opened>,
     pub(super) uncommitted: Uncommitted,
     pub(super) layouts: Layouts,
+    /// Bytes, when it was asked last.
+    size: Mutex<Option<u64>>,
 }
 
 /// Of version 4.
@@ -115,6 +118,7 @@ impl FileState {
             open: Mutex::default(),
             uncommitted: Uncommitted::default(),
             layouts: Layouts::default(),
+            size: Mutex::default(),
         }
     }
 
@@ -126,6 +130,31 @@ impl FileState {
     pub(super) fn state(&self) -> (StateId, u32) {
         let open = lock(&self.open);
         (open.state, open.calls)
+    }
+
+    /// It was found to be so long.
+    pub(super) fn measured(&self, bytes: u64) {
+        *lock(&self.size) = Some(bytes);
+    }
+
+    pub(super) fn facts(&self) -> FileFacts {
+        let (looks, held, since) = self.layouts.seen();
+        let layout = held.map(|held| LayoutFacts {
+            kind: held.layout.kind,
+            nodes: held.servers.iter().map(|server| server.addresses[0]).collect(),
+            since,
+            sure: held.sure(),
+        });
+        let Looks { recalls, refreshes, doubts, moves } = looks;
+        FileFacts {
+            path: self.path.clone(),
+            size: *lock(&self.size),
+            layout,
+            recalls,
+            refreshes,
+            doubts,
+            moves,
+        }
     }
 
     pub(super) fn generation(&self) -> u64 {

@@ -114,7 +114,8 @@ impl Pnfs {
         lock(&self.bells).retain(|bell| bell.upgrade().map(|bell| bell.ring()).is_some());
     }
 
-    fn count(&self, cause: Cause) {
+    fn count(&self, file: &FileState, cause: Cause) {
+        file.layouts.looked(cause);
         let mut counters = lock(&self.counters);
         *match cause {
             Cause::Recall => &mut counters.recalls,
@@ -149,6 +150,7 @@ impl Pnfs {
                 unsure_bytes: old.bytes(),
             };
             lock(&self.counters).moves += 1;
+            file.layouts.moved();
             let mut all = lock(&self.followed);
             if all.len() == FOLLOWED_MAX {
                 all.pop_front();
@@ -207,7 +209,7 @@ impl Shared {
         if let Some(pnfs) = &self.pnfs
             && file.layouts.suspect(Cause::DataServer, clock::now())
         {
-            pnfs.count(Cause::DataServer);
+            pnfs.count(file, Cause::DataServer);
             self.wake_keeper();
         }
     }
@@ -218,7 +220,7 @@ impl Shared {
         let (pnfs, before) = (self.pnfs.as_ref()?, file.layouts.returns());
         let is_held = file.layouts.stop(Cause::DataServer, clock::now());
         is_held.then(|| {
-            pnfs.count(Cause::DataServer);
+            pnfs.count(file, Cause::DataServer);
             self.wake_keeper();
             before
         })
@@ -265,11 +267,8 @@ impl Shared {
                     }
                 };
                 if concerned {
-                    pnfs.count(if matches!(asked, Asked::Recall(_)) {
-                        Cause::Recall
-                    } else {
-                        Cause::Notification
-                    });
+                    let recalled = matches!(asked, Asked::Recall(_));
+                    pnfs.count(file, if recalled { Cause::Recall } else { Cause::Notification });
                 }
             }
         }
@@ -277,7 +276,7 @@ impl Shared {
         if flags & FLAGS != 0 {
             for file in &control.files {
                 if file.layouts.suspect(Cause::Flags, now) {
-                    pnfs.count(Cause::Flags);
+                    pnfs.count(file, Cause::Flags);
                 }
             }
         }
@@ -332,7 +331,7 @@ impl Shared {
         (cause, since): (Cause, Nanos),
     ) -> Option<Nanos> {
         if cause == Cause::Refresh {
-            pnfs.count(cause);
+            pnfs.count(file, cause);
         }
         let deadline = clock::now() + ANSWER_MAX;
         let seen = if cause == Cause::Notification {

@@ -122,7 +122,9 @@ fn bare<T>(
     read: impl FnOnce(&mut Results<'_>) -> Result<T, Fault>,
 ) -> Result<T, Trouble> {
     let mut arguments = Writer::new();
-    build(&mut Compound::new(&mut arguments, minor));
+    let mut compound = Compound::new(&mut arguments, minor);
+    build(&mut compound);
+    way.seen.compound(compound.ops());
     let deadline = deadline.min(clock::now() + way.silence);
     let results = caller.call(COMPOUND, &way.credential, arguments.bytes(), deadline)?;
     Ok(read(&mut Results::new(Reader::new(&results))?)?)
@@ -144,6 +146,7 @@ impl Control {
         let session = self.identity.session.as_ref().map(|session| session.id);
         let place_at = session.map(|id| compound.sequence(id, NOWHERE, 0, true));
         build(&mut compound);
+        self.way.seen.compound(compound.ops());
         let repeated = self.take_slot(&mut arguments, place_at, deadline)?;
         let way = self.way.clone();
         let answer_by = deadline.min(sent + way.silence);

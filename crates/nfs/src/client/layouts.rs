@@ -9,6 +9,7 @@
 //! Workers look at a number, and take the lock only when it has changed.
 
 use super::file::lock;
+use super::seen::Looks;
 use crate::v4::layout::{DeviceId, IoFault, Layout, Stripe};
 use crate::v4::open::StateId;
 use std::net::SocketAddr;
@@ -130,6 +131,11 @@ impl InForce {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
+    /// When it was last known to be right.
+    pub(super) fn sure(&self) -> Nanos {
+        Nanos(self.sure.load(Ordering::Relaxed))
+    }
+
     /// Bytes that went by it since it was last known to be right.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -171,6 +177,9 @@ struct Inner {
     /// Not asked for before.
     retry: Nanos,
     wanted: bool,
+    /// When its data was found where it is.
+    since: Nanos,
+    looks: Looks,
 }
 
 /// What there is to do for a layout.
@@ -217,6 +226,20 @@ impl Layouts {
 
     pub(super) fn held(&self) -> Option<Arc<InForce>> {
         lock(&self.inner).now.clone()
+    }
+
+    /// How often it was looked at, the one that is held, and since when the data is there.
+    pub(super) fn seen(&self) -> (Looks, Option<Arc<InForce>>, Nanos) {
+        let inner = lock(&self.inner);
+        (inner.looks, inner.now.clone(), inner.since)
+    }
+
+    pub(super) fn looked(&self, cause: Cause) {
+        lock(&self.inner).looks.count(cause);
+    }
+
+    pub(super) fn moved(&self) {
+        lock(&self.inner).looks.moves += 1;
     }
 
     /// A layout is wanted from now on.
@@ -323,6 +346,9 @@ impl Layouts {
     /// Puts `new` in force: after the one before went back, or in its place, where it has to go back, too, if that one has.
     pub(super) fn publish(&self, new: InForce, went_back: bool) {
         let mut inner = lock(&self.inner);
+        if inner.now.as_ref().is_none_or(|old| old.servers != new.servers) {
+            inner.since = new.sure();
+        }
         inner.now = Some(Arc::new(new));
         if went_back {
             inner.stopped = None;

@@ -5,6 +5,7 @@
 
 mod alerts;
 mod caller;
+mod channel;
 mod connection;
 mod control;
 mod control_v3;
@@ -19,14 +20,17 @@ mod layouts;
 mod mend;
 mod mount;
 mod queue;
+mod seen;
 mod target;
 mod uncommitted;
 
 pub use alerts::Alert;
+pub use channel::{ChannelCounters, ChannelState, Times};
 pub use error::NfsError;
 pub use file::File;
 pub use follow::{Followed, PnfsCounters};
 pub use layouts::Cause;
 pub use mount::{Mount, MountFacts, MountOptions, Open};
-pub use queue::{ChannelCounters, NetworkCounters, Queue, QueueOptions};
+pub use queue::{NetworkCounters, Queue, QueueOptions};
+pub use seen::{FileFacts, LayoutFacts};
 pub use target::{PORT, Path, Target, Version};

@@ -2,6 +2,7 @@
 
 use super::alerts::{Alert, Alerts};
 use super::caller::Trouble;
+use super::channel::Channels;
 use super::control::{Control, Root, Way};
 use super::error::NfsError;
 use super::file::{File, FileState, How, OpenFile};
@@ -9,6 +10,7 @@ use super::follow::{Followed, Pnfs, PnfsCounters};
 use super::identity::Identity;
 use super::keeper::Keeper;
 use super::queue::{Queue, QueueOptions};
+use super::seen::Seen;
 use super::target::{Target, Version};
 use crate::rpc::call::Credential;
 use crate::v4::identity::Owner;
@@ -87,6 +89,8 @@ pub(super) struct Shared {
     pub(super) era: AtomicU64,
     /// Who we are to data servers, before the name of a worker.
     pub(super) owner: Owner,
+    /// Of all workers.
+    pub(super) channels: Channels,
     /// For the verifiers of new files.
     chance: Mutex<Rng>,
 }
@@ -104,6 +108,7 @@ impl Mount {
             limit: options.limit,
             silence: options.silence,
             alerts: Alerts::default(),
+            seen: Seen::default(),
             payload_bytes_max: PAYLOAD_BYTES_MAX,
         });
         let mut rng = Rng::new(Seed::draw());
@@ -124,6 +129,7 @@ impl Mount {
             pnfs,
             era: 0.into(),
             owner,
+            channels: Channels::default(),
             chance: Mutex::new(rng),
         });
         if let Some(task) = task {
@@ -191,10 +197,13 @@ impl Mount {
     /// # Errors
     /// [`NfsError`].
     pub fn attributes(&self, file: &File) -> Result<Attributes, NfsError> {
-        self.on(file.path(), "GETATTR", |control, deadline| match control.way.target.version {
-            Version::V3 => control.attributes_v3(&file.state().handle, deadline),
-            _ => control.attributes_v4(&file.state().handle, deadline),
-        })
+        let attributes =
+            self.on(file.path(), "GETATTR", |control, deadline| match control.way.target.version {
+                Version::V3 => control.attributes_v3(&file.state().handle, deadline),
+                _ => control.attributes_v4(&file.state().handle, deadline),
+            })?;
+        file.state().measured(attributes.size);
+        Ok(attributes)
     }
 
     /// Makes `file` `bytes` bytes long.
@@ -335,6 +344,7 @@ impl Control {
         if let Some((id, calls)) = open {
             state.reopened(id, calls, self.identity.generation);
         }
+        self.way.seen.opened(&state);
         self.files.push(state.clone());
         Ok(state)
     }

@@ -23,6 +23,36 @@ const fn procedure(number: u32) -> Procedure {
     Procedure { program: 100_003, version: 3, number }
 }
 
+/// What a procedure is called, by its number. RFC 1813, 3.3.
+pub const fn name(procedure: Procedure) -> &'static str {
+    const NAMES: [&str; 22] = [
+        "NULL",
+        "GETATTR",
+        "SETATTR",
+        "LOOKUP",
+        "ACCESS",
+        "READLINK",
+        "READ",
+        "WRITE",
+        "CREATE",
+        "MKDIR",
+        "SYMLINK",
+        "MKNOD",
+        "REMOVE",
+        "RMDIR",
+        "RENAME",
+        "LINK",
+        "READDIR",
+        "READDIRPLUS",
+        "FSSTAT",
+        "FSINFO",
+        "PATHCONF",
+        "COMMIT",
+    ];
+    assert!((procedure.number as usize) < NAMES.len(), "it is one of NFSv3");
+    NAMES[procedure.number as usize]
+}
+
 /// Does nothing: is anybody there?
 pub const NULL: Procedure = procedure(0);
 /// Attributes.

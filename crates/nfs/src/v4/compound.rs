@@ -67,7 +67,7 @@ const ILLEGAL: u32 = 10_044;
 pub struct Compound<'w> {
     writer: &'w mut Writer,
     count_at: usize,
-    count: u32,
+    ops: Vec<Op>,
 }
 
 impl<'w> Compound<'w> {
@@ -77,15 +77,20 @@ impl<'w> Compound<'w> {
         writer.u32(minor as u32);
         let count_at = writer.len();
         writer.u32(0);
-        Self { writer, count_at, count: 0 }
+        Self { writer, count_at, ops: Vec::new() }
     }
 
     /// Appends an operation; its arguments go to the result.
     pub fn op(&mut self, op: Op) -> &mut Writer {
-        self.count += 1;
-        self.writer.set_u32(self.count_at, self.count);
+        self.ops.push(op);
+        self.writer.set_u32(self.count_at, self.ops.len() as u32);
         self.writer.u32(op as u32);
         self.writer
+    }
+
+    /// What it has so far.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
     }
 
     /// The server's root becomes the current file.

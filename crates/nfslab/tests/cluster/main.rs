@@ -6,3 +6,4 @@ mod faults;
 mod pnfs;
 mod stand;
 mod storm;
+mod views;

@@ -25,7 +25,7 @@ fn assert_counts(cluster: &Cluster, before: &[NodeCounters], channels: &[Channel
         let served = cluster.counters(node).since(before);
         let to_it: Vec<_> = channels.iter().filter(|c| c.address == cluster.address(node)).collect();
         let sum = |part: fn(&ChannelCounters) -> u64| to_it.iter().map(|c| part(c)).sum::<u64>();
-        let ours = (sum(|c| c.reads), sum(|c| c.writes), sum(|c| c.commits), sum(|c| c.bytes));
+        let ours = (sum(|c| c.reads), sum(|c| c.writes), sum(|c| c.commits), sum(|c| c.bytes()));
         let theirs = (served.reads, served.writes, served.commits, served.bytes_read + served.bytes_written);
         assert_eq!(ours, theirs, "node {node}: {channels:?}, {served:?}");
     }

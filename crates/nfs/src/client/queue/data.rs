@@ -4,6 +4,7 @@
 use super::judge::{Verdict, judge};
 use super::link::Link;
 use super::{FileInUse, Phase, Queue, Slot, Templates, ended};
+use crate::client::channel::{Cells, ChannelCounters, ChannelState};
 use crate::client::connection::broken;
 use crate::client::file::Place;
 use crate::client::layouts::{DataServer, InForce, View};
@@ -16,7 +17,6 @@ use crate::v4::layout::IoFault;
 use crate::v4::recovery::{Remedy, remedy};
 use crate::{Fault, Status, v3, v4};
 use io::{Action, Completion, Outcome};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use units::{Nanos, clock};
 
@@ -24,39 +24,6 @@ use units::{Nanos, clock};
 const DEAD: Nanos = Nanos::millis(1_000);
 /// How long requests go another way after a data server refused one, unless another layout comes before.
 const AVOIDED: Nanos = Nanos::millis(100);
-
-/// What went over one connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChannelCounters {
-    /// Where it leads.
-    pub address: SocketAddr,
-    /// Whether by a layout; else it is the server that was mounted.
-    pub data_server: bool,
-    /// READs that were sent.
-    pub reads: u64,
-    /// WRITEs that were sent.
-    pub writes: u64,
-    /// COMMITs that were sent.
-    pub commits: u64,
-    /// Replies.
-    pub receives: u64,
-    /// Bytes of reads and writes that were done.
-    pub bytes: u64,
-}
-
-impl ChannelCounters {
-    pub(super) fn new(address: SocketAddr, data_server: bool) -> Self {
-        Self { address, data_server, reads: 0, writes: 0, commits: 0, receives: 0, bytes: 0 }
-    }
-
-    pub(super) fn sent(&mut self, action: Action) {
-        *match action {
-            Action::Read | Action::ReadVectored { .. } => &mut self.reads,
-            Action::Write | Action::WriteDsync => &mut self.writes,
-            Action::Sync => &mut self.commits,
-        } += 1;
-    }
-}
 
 /// A connection to a data server.
 pub(super) struct Channel {
@@ -67,24 +34,25 @@ pub(super) struct Channel {
     dead_until: Nanos,
     /// That it is down has been told.
     down: bool,
-    pub(super) counters: ChannelCounters,
+    pub(super) cells: Arc<Cells>,
 }
 
 impl Channel {
     /// Told once, however often it is tried.
     fn is_down(&mut self, shared: &Shared, why: &str) {
         if !std::mem::replace(&mut self.down, true) {
-            let (server, to) = (&shared.way.target.server, self.counters.address);
+            let (server, cells) = (&shared.way.target.server, &self.cells);
             shared
                 .way
                 .alerts
-                .say(format!("channel to data server {to} is DOWN: {why}; its requests go by {server}"));
+                .say(format!("channel to data server, {cells} is DOWN: {why}; its requests go by {server}"));
+            self.cells.set(ChannelState::Down);
         }
     }
 
     fn is_up(&mut self, shared: &Shared) {
         if std::mem::replace(&mut self.down, false) {
-            shared.way.alerts.say(format!("channel to data server {} is UP again", self.counters.address));
+            shared.way.alerts.say(format!("channel to data server, {} is UP again", self.cells));
         }
     }
 
@@ -238,16 +206,9 @@ impl Queue {
     fn channel(&mut self, server: &DataServer, now: Nanos) -> Option<usize> {
         let known = self.data.iter().position(|channel| channel.server == *server);
         let index = known.unwrap_or_else(|| {
-            let counters = ChannelCounters::new(server.addresses[0], true);
+            let cells = self.shared.channels.add(self.worker, server.addresses[0], true);
             let server = server.clone();
-            self.data.push(Channel {
-                server,
-                link: None,
-                made: 0,
-                dead_until: Nanos(0),
-                down: false,
-                counters,
-            });
+            self.data.push(Channel { server, link: None, made: 0, dead_until: Nanos(0), down: false, cells });
             self.data.len() - 1
         });
         let channel = &mut self.data[index];
@@ -257,6 +218,7 @@ impl Queue {
             }
             match Link::data(&self.shared, server, self.options.depth) {
                 Ok(link) => {
+                    channel.cells.connected(link.connection.local());
                     channel.link = Some(link);
                     channel.made += 1;
                     channel.is_up(&self.shared);
@@ -321,9 +283,10 @@ impl Queue {
 
     fn take_data_replies(&mut self, channel: usize, done: &mut Vec<Completion>) -> std::io::Result<()> {
         let version = self.data[channel].version();
-        let Channel { link, counters, .. } = &mut self.data[channel];
+        let Channel { link, cells, .. } = &mut self.data[channel];
         let Some(Link { connection, session, .. }) = link else { return Ok(()) };
         let mut session_is_gone = false;
+        let now = clock::now();
         while let Some(message) = connection.records.message().map_err(broken)? {
             let Message::Reply { xid, result } = reply::decode(message).map_err(broken)? else { continue };
             let Some(index) = self.xids.slot(xid) else { continue };
@@ -332,7 +295,6 @@ impl Queue {
                 continue;
             }
             self.network.receives += 1;
-            counters.receives += 1;
             let file = &self.files[slot.request.file as usize].open.state;
             let before = slot.done;
             let (verdict, begun) = match result {
@@ -342,7 +304,7 @@ impl Queue {
             if let Some(session) = session {
                 session.ended(slot.place, begun);
             }
-            counters.bytes += u64::from(slot.done - before);
+            cells.received(slot.request.action, slot.done - before, now - slot.sent);
             if let Some(By { in_force, .. }) = &slot.by {
                 in_force.count(slot.done - before);
                 if slot.done > before && matches!(slot.request.action, Action::Write | Action::WriteDsync) {
@@ -407,6 +369,7 @@ impl Queue {
         {
             slot.phase = Phase::Held(Nanos(0));
             self.network.replays += 1;
+            self.data[channel].cells.replayed();
             let state = &self.files[slot.request.file as usize].open.state;
             if slot.request.action != Action::Sync {
                 slot.detour = true;
@@ -440,9 +403,10 @@ impl Queue {
         }
     }
 
-    /// What went over each connection: first that to the server that was mounted, then those to data servers.
+    /// What went over each channel: first those to the server that was mounted, then those to data servers.
     pub fn channels(&self) -> Vec<ChannelCounters> {
-        std::iter::once(self.server).chain(self.data.iter().map(|channel| channel.counters)).collect()
+        let data = self.data.iter().map(|channel| &channel.cells);
+        self.paths.iter().flatten().chain(data).map(|cells| cells.counters()).collect()
     }
 }
 

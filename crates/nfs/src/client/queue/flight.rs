@@ -4,6 +4,7 @@ use super::data::{Channel, Road, land};
 use super::judge::{Verdict, judge, refusal};
 use super::link::{Before, Link};
 use super::{Phase, Queue, Slot, ended};
+use crate::client::channel::ChannelState;
 use crate::client::connection::{broken, wait_for};
 use crate::client::control::pause;
 use crate::client::error::NfsError;
@@ -73,6 +74,7 @@ impl Queue {
         (slot.at, slot.stripe, slot.left, slot.place) = (at, stripe, left, call.slot);
         if let Some(since) = slot.waits.take() {
             self.network.stall_max = self.network.stall_max.max(now - since);
+            at.map_or(&self.server, |channel| &self.data[channel].cells).stalled(now - since);
         }
         if slot.request.action != Action::Sync {
             slot.target = match at {
@@ -137,11 +139,11 @@ impl Queue {
     fn send(&mut self, index: u32, xid: u32, call: SlotCall, now: Nanos) {
         let slot = &mut self.slots[index as usize];
         let file = &self.files[slot.request.file as usize];
-        let (link, counters, templates) = match slot.at {
+        let (link, cells, templates) = match slot.at {
             None => (&mut self.link, &mut self.server, &file.templates),
             Some(channel) => {
-                let Channel { link, counters, .. } = &mut self.data[channel];
-                (link, counters, file.roads.templates(slot.stripe).unwrap_or(&file.templates))
+                let Channel { link, cells, .. } = &mut self.data[channel];
+                (link, cells, file.roads.templates(slot.stripe).unwrap_or(&file.templates))
             }
         };
         let Some(link) = link else { return };
@@ -163,7 +165,7 @@ impl Queue {
             Action::Sync => 0,
             _ => slot.request.offset + u64::from(slot.done),
         };
-        counters.sent(slot.request.action);
+        cells.sent(slot.request.action);
         (slot.phase, slot.asked, slot.sent) = (Phase::Flying, bytes, now);
         slot.era = self.shared.era.load(Ordering::Acquire);
         link.connection.send(|w| template.append(w, xid, call, offset, bytes));
@@ -273,6 +275,7 @@ impl Queue {
         let version = self.shared.way.target.version;
         let Some(Link { connection, session, .. }) = &mut self.link else { return Ok(()) };
         let mut refuse = Vec::new();
+        let now = clock::now();
         while let Some(message) = connection.records.message().map_err(broken)? {
             let (xid, result) = match reply::decode(message).map_err(broken)? {
                 Message::Reply { xid, result } => (xid, result),
@@ -287,7 +290,6 @@ impl Queue {
                 continue;
             }
             self.network.receives += 1;
-            self.server.receives += 1;
             let before = slot.done;
             self.barren = None;
             let file = &self.files[slot.request.file as usize].open.state;
@@ -309,7 +311,7 @@ impl Queue {
                     self.shared.wake_keeper();
                 }
             }
-            self.server.bytes += u64::from(slot.done - before);
+            self.server.received(slot.request.action, slot.done - before, now - slot.sent);
             slot.phase = Phase::Held(Nanos(0));
             match verdict {
                 Verdict::End(outcome) => {
@@ -390,7 +392,8 @@ impl Queue {
         }
         let begin = clock::now();
         self.shared.era.fetch_add(1, Ordering::AcqRel);
-        self.say(&format!("{} is DOWN: {why}", connection.peer));
+        self.server.set(ChannelState::Down);
+        self.say(&format!("is DOWN: {why}"));
         drop(connection);
         let (times, since) = self.barren.unwrap_or((0, clock::now()));
         let limit = self.shared.way.limit;
@@ -428,18 +431,21 @@ impl Queue {
         let (kept, replays) = (link.kept, self.network.replays);
         self.network.reconnects += 1;
         self.network.sessions += u64::from(!kept);
-        let peer = link.connection.peer;
+        let lost = self.server.clone();
         self.link = Some(link);
+        self.enter_path();
         self.make_templates();
         self.send_again(kept);
         let replays = self.network.replays - replays;
         let took = clock::now() - since;
-        self.say(&format!("{peer} is UP again after {took}, {replays} calls were sent again"));
+        self.server.stalled(took);
+        (0..replays).for_each(|_| lost.replayed());
+        self.say(&format!("is UP again after {took}, {replays} calls were sent again"));
     }
 
     fn say(&self, what: &str) {
         let alerts = &self.shared.way.alerts;
-        alerts.say(format!("channel to {}, {what}", self.shared.way.target.server));
+        alerts.say(format!("channel to {}, {} {what}", self.shared.way.target.server, self.server));
     }
 
     fn send_again(&mut self, kept: bool) {
@@ -469,7 +475,7 @@ impl Queue {
 
     fn give_up(&mut self, error: NfsError, done: &mut Vec<Completion>) {
         let errno = error.errno();
-        self.say(&format!("given up: {error}"));
+        self.say(&format!("is given up: {error}"));
         self.trouble = Some(error);
         let is_ours = |slot: &Slot| match slot.phase {
             Phase::Flying => slot.at.is_none(),

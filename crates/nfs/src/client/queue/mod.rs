@@ -13,15 +13,14 @@ mod flight;
 mod judge;
 mod link;
 
-pub use self::data::ChannelCounters;
-
 use self::data::{By, Channel, Roads};
 use self::link::{Before, Link};
+use super::channel::{Cells, ChannelState};
 use super::error::NfsError;
 use super::file::{File, OpenFile, Place};
 use super::keeper::Bell;
 use super::mount::Shared;
-use super::target::{Path, Version};
+use super::target::Version;
 use crate::rpc::xid::{SLOTS_MAX, Xids};
 use crate::transfer::{Stability, Template};
 use crate::v4;
@@ -84,7 +83,11 @@ pub struct Queue {
     in_flight: u32,
     /// To the server that was mounted.
     link: Option<Link>,
-    server: ChannelCounters,
+    server: Arc<Cells>,
+    /// By each path that was taken.
+    paths: Vec<Option<Arc<Cells>>>,
+    /// Its number in the mount.
+    worker: u32,
     /// To data servers.
     data: Vec<Channel>,
     /// Of the commit that is about to be sent to one.
@@ -228,8 +231,11 @@ impl Queue {
         let path = options.path % shared.way.target.paths.len();
         let link = Link::make(&shared, depth, Before { path, ..Before::nothing() }, shared.way.limit)?;
         let files = files.into_iter().map(FileInUse::new).collect();
-        let Path { remote, .. } = shared.way.target.paths[link.path];
-        let counters = ChannelCounters::new(SocketAddr::new(remote, shared.way.target.port), false);
+        let worker = shared.channels.next_worker();
+        let remote = SocketAddr::new(shared.way.target.paths[link.path].remote, shared.way.target.port);
+        let cells = shared.channels.add(worker, remote, false);
+        let mut paths = vec![None; shared.way.target.paths.len()];
+        paths[link.path] = Some(cells.clone());
         let mut queue = Self {
             options: QueueOptions { depth, silence: options.silence.min(shared.way.silence), ..options },
             shared,
@@ -239,7 +245,9 @@ impl Queue {
             staged: Vec::new(),
             in_flight: 0,
             link: Some(link),
-            server: counters,
+            server: cells,
+            paths,
+            worker,
             data: Vec::new(),
             commit: Template::default(),
             home: server,
@@ -250,8 +258,23 @@ impl Queue {
             trouble: None,
             closing: false,
         };
+        queue.enter_path();
         queue.make_templates();
         Ok(queue)
+    }
+
+    /// Counts from now on what goes by the path of the link, which is new.
+    fn enter_path(&mut self) {
+        let Some(link) = &self.link else { return };
+        let target = &self.shared.way.target;
+        let cells = self.paths[link.path].get_or_insert_with(|| {
+            let remote = SocketAddr::new(target.paths[link.path].remote, target.port);
+            self.shared.channels.add(self.worker, remote, false)
+        });
+        cells.connected(link.connection.local());
+        self.server = cells.clone();
+        let others = self.paths.iter().flatten().filter(|other| other.id != self.server.id);
+        others.for_each(|other| other.left());
     }
 
     /// Has this idle queue work on `file` from now on, as its file 0; on none, so that it can be closed.
@@ -398,6 +421,8 @@ impl Drop for Queue {
         }
         let links = self.data.iter_mut().map(|channel| channel.link.take()).chain([self.link.take()]);
         links.flatten().for_each(|link| link.end(&self.shared.way));
+        let data = self.data.iter().map(|channel| &channel.cells);
+        self.paths.iter().flatten().chain(data).for_each(|cells| cells.set(ChannelState::Closed));
     }
 }
 
