@@ -3,6 +3,7 @@
 
 use crate::rpc::record::Records;
 use crate::rpc::reply::{self, Message};
+use crate::transfer::ReadResult;
 use crate::v4::callback::BackChannel;
 use crate::v4::compound::{Op, Results};
 use crate::v4::layout::{Device, Layout};
@@ -76,7 +77,7 @@ const DECODERS: &[Decoder] = &[
     Decoder {
         name: "READ of v3",
         good: &[0, 0, 5, 1, 5, 0x6865_6c6c, 0x6f00_0000],
-        read: |r| v3::transfer::read_read(r, 8192).is_ok_and(|read| read.data.len() <= 8192),
+        read: |r| v3::transfer::read_read(r, 8192).is_ok_and(is_bounded),
     },
     Decoder {
         name: "WRITE of v3",
@@ -157,11 +158,7 @@ const DECODERS: &[Decoder] = &[
     Decoder {
         name: "SEQUENCE and READ of v4",
         good: &[0, 0, 3, 53, 0, 1, 2, 3, 4, 1, 0, 3, 3, 0, 22, 0, 25, 0, 1, 5, 0x6865_6c6c, 0x6f00_0000],
-        read: |r| {
-            results(r, |all| {
-                all.sequenced().is_ok() && all.read(8192).is_ok_and(|read| read.data.len() <= 8192)
-            })
-        },
+        read: |r| results(r, |all| all.sequenced().is_ok() && all.read(8192).is_ok_and(is_bounded)),
     },
     Decoder {
         name: "WRITE of v4",
@@ -325,6 +322,10 @@ const MAX: u32 = u32::MAX;
 const ZERO: u32 = 0x3000_0000;
 const TCP: u32 = 0x7463_7000;
 const HERE: [u32; 4] = [0x3132_372e, 0x302e_302e, 0x312e_382e, 0x3100_0000];
+
+fn is_bounded(read: ReadResult<'_>) -> bool {
+    read.data().is_ok_and(|data| data.len() == read.bytes as usize && data.len() <= 8192)
+}
 
 /// Whoever divides by its numbers finds none that is 0.
 fn is_usable(layout: &Layout) -> bool {

@@ -6,7 +6,7 @@
 
 use crate::rpc::call::XID_AT;
 use crate::rpc::record;
-use crate::xdr::Writer;
+use crate::xdr::{Malformed, Reader, Writer};
 
 /// How far a written block has to be when the server says yes. RFC 1813, 3.3.7; RFC 8881, 18.32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,13 +34,24 @@ impl Stability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Verifier(pub [u8; 8]);
 
-/// What a READ gave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a READ gave: what stands before the payload in the received message, which may have been received elsewhere.
+#[derive(Clone, Copy, Debug)]
 pub struct ReadResult<'m> {
-    /// The payload where it lies in the received message.
-    pub data: &'m [u8],
+    /// Length of the payload.
+    pub bytes: u32,
     /// Whether the file ends behind it.
     pub end_of_file: bool,
+    pub(crate) behind: Reader<'m>,
+}
+
+impl<'m> ReadResult<'m> {
+    /// The payload where it lies in the received message.
+    ///
+    /// # Errors
+    /// [`Malformed::Short`].
+    pub fn data(mut self) -> Result<&'m [u8], Malformed> {
+        self.behind.padded(self.bytes as usize)
+    }
 }
 
 /// What a WRITE gave.

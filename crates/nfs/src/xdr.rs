@@ -201,8 +201,19 @@ impl<'m> Reader<'m> {
     pub fn opaque(&mut self, what: &'static str, max: usize) -> Result<&'m [u8], Malformed> {
         let mut ahead = *self;
         let length = ahead.count(what, max)?;
-        let data = ahead.take(length)?;
-        ahead.take(padding(length))?;
+        let data = ahead.padded(length)?;
+        *self = ahead;
+        Ok(data)
+    }
+
+    /// Opaque data of `bytes` bytes whose length was read before, where it lies. What pads it is not looked at.
+    ///
+    /// # Errors
+    /// [`Malformed::Short`].
+    pub fn padded(&mut self, bytes: usize) -> Result<&'m [u8], Malformed> {
+        let mut ahead = *self;
+        let data = ahead.take(bytes)?;
+        ahead.take(padding(bytes))?;
         *self = ahead;
         Ok(data)
     }

@@ -84,13 +84,13 @@ impl Caller {
                 return Err(Trouble::Lost(format!("{} gave no answer", self.connection.peer)));
             }
             self.connection.wait(deadline)?;
-            self.connection.fill()?;
+            self.connection.fill(|_| &mut [])?;
         }
     }
 
     /// Answers what the server asks, without waiting.
     pub(super) fn tend(&mut self) -> Result<(), Trouble> {
-        while self.connection.fill()? {
+        while self.connection.fill(|_| &mut [])? {
             self.take(0)?;
         }
         Ok(self.connection.flush(|_| &[])?)

@@ -6,8 +6,9 @@ use crate::xdr::{Malformed, Writer};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::collections::VecDeque;
-use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use units::{Nanos, Rng, Seed, clock};
@@ -37,6 +38,13 @@ pub(super) struct Connection {
     heads: Writer,
     sent_heads: usize,
     pieces: VecDeque<Piece>,
+    landing: Option<Landing>,
+}
+
+/// A payload that is received into a slot's buffer: the next byte goes to `at`.
+struct Landing {
+    slot: u32,
+    at: usize,
 }
 
 impl Connection {
@@ -57,6 +65,7 @@ impl Connection {
             heads: Writer::new(),
             sent_heads: 0,
             pieces: VecDeque::new(),
+            landing: None,
         })
     }
 
@@ -137,10 +146,29 @@ impl Connection {
         }
     }
 
-    /// Takes what has arrived; whether there was anything.
-    pub(super) fn fill(&mut self) -> std::io::Result<bool> {
+    /// The bytes `payload` of the message that has begun to arrive belong to byte `at` of a slot's `buffer`, from where on there is room for them.
+    pub(super) fn land(&mut self, payload: Range<usize>, slot: u32, at: usize, buffer: &mut [u8]) {
+        let here = self.records.divert(payload);
+        let end = at + here.len();
+        buffer[at..end].copy_from_slice(here);
+        self.landing = Some(Landing { slot, at: end });
+    }
+
+    /// Takes what has arrived; whether there was anything. `buffer` is the buffer of a slot that has a payload landing.
+    pub(super) fn fill<'b>(&mut self, buffer: impl FnOnce(u32) -> &'b mut [u8]) -> std::io::Result<bool> {
+        let missing = self.records.missing();
         let room = self.records.room();
-        match (&*self.stream).read(room) {
+        let received = match &mut self.landing {
+            Some(Landing { slot, at }) if missing > 0 => {
+                let rest = &mut buffer(*slot)[*at..][..missing];
+                let mut pieces = [IoSliceMut::new(rest), IoSliceMut::new(room)];
+                let received = (&*self.stream).read_vectored(&mut pieces);
+                *at += received.as_ref().map_or(0, |&bytes| bytes.min(missing));
+                received
+            }
+            _ => (&*self.stream).read(room),
+        };
+        match received {
             Ok(0) => Err(std::io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")),
             Ok(bytes) => {
                 self.records.received(bytes);

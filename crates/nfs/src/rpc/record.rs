@@ -11,8 +11,10 @@ const LAST: u32 = 1 << 31;
 const MARK_BYTES: usize = 4;
 /// Memory of a connection at rest.
 const RESTING_BYTES: usize = 256 << 10;
-/// From this length on, a fragment is received to its end and no further.
+/// From this length on, a fragment is received to its end and no further, and its payload can be diverted.
 const LONG_BYTES: usize = 64 << 10;
+/// Where payloads are diverted: enough for what stands before one, and not much of the payload, which would be copied.
+const HEAD_BYTES: usize = 1 << 10;
 /// More fragments than this in one message, and somebody sends marks without content.
 const FRAGMENTS_MAX: u32 = 4096;
 
@@ -38,6 +40,14 @@ pub fn seal(writer: &mut Writer, at: usize, behind: usize) {
 /// The memory is one piece: what the socket gives is written behind what is there, and messages are looked at where they lie.
 /// Only one that came in several fragments is moved together. Memory grows as bytes really arrive, to at most twice the longest
 /// message allowed; a length that is only claimed costs nothing.
+///
+/// The payload of a long message can be received elsewhere, as soon as the message has begun to arrive ([`Records::divert`]). What stands before it and behind
+/// it then lies side by side here, as one message without it:
+/// ```text
+/// stream   | mark | head | payload …………………………………… | tail | mark | …
+///            here   here   here  elsewhere            here   here
+///                          (copied)
+/// ```
 #[derive(Debug)]
 pub struct Records {
     buffer: Vec<u8>,
@@ -48,6 +58,10 @@ pub struct Records {
     mark: usize,
     /// End of what was received.
     end: usize,
+    /// Of a payload that goes elsewhere: bytes that have not arrived.
+    diverted: Option<usize>,
+    /// The latest message was one without its payload, and the next one may be.
+    expects_payload: bool,
     message_bytes_max: usize,
 }
 
@@ -55,20 +69,30 @@ impl Records {
     /// For messages of at most `message_bytes_max` bytes.
     pub fn new(message_bytes_max: usize) -> Self {
         let buffer = vec![0; RESTING_BYTES.min(message_bytes_max + MARK_BYTES)];
-        Self { buffer, partial: 0..0, fragments: 0, mark: 0, end: 0, message_bytes_max }
+        Self {
+            buffer,
+            partial: 0..0,
+            fragments: 0,
+            mark: 0,
+            end: 0,
+            diverted: None,
+            expects_payload: false,
+            message_bytes_max,
+        }
     }
 
     /// Forgets what was received: a new stream begins.
     pub fn clear(&mut self) {
         (self.partial, self.fragments, self.mark, self.end) = (0..0, 0, 0, 0);
+        (self.diverted, self.expects_payload) = (None, false);
     }
 
-    /// Room for what the socket gives; never empty. [`Records::received`] says how much it was.
+    /// Room for what the socket gives behind a diverted payload; never empty. [`Records::received`] says how much it was.
     pub fn room(&mut self) -> &mut [u8] {
         // Half is free, or the front is not worth moving: the copy is paid by what was consumed.
         let front = self.partial.start;
         if self.end == front && self.mark == front {
-            self.clear();
+            (self.partial, self.fragments, self.mark, self.end) = (0..0, 0, 0, 0);
         } else if front > 0 && self.buffer.len() - self.end < self.buffer.len() / 2 {
             self.compact();
         }
@@ -78,7 +102,12 @@ impl Records {
         }
         // Behind a long fragment the next message then begins at the front again: nothing is moved, and the processor still has that memory in
         // its cache.
-        let most = if self.end == 0 { RESTING_BYTES } else { self.long_rest().unwrap_or(usize::MAX) };
+        let begins = self.end - self.mark < HEAD_BYTES;
+        let most = match self.long_rest() {
+            _ if self.diverted.is_some() || (self.expects_payload && begins) => HEAD_BYTES,
+            _ if self.end == 0 => RESTING_BYTES,
+            rest => rest.unwrap_or(usize::MAX),
+        };
         let room = &mut self.buffer[self.end..];
         let most = most.min(room.len());
         &mut room[..most]
@@ -92,13 +121,46 @@ impl Records {
         (length >= LONG_BYTES && missing > 0).then_some(missing)
     }
 
-    /// `bytes` were put into [`Records::room`].
+    /// `bytes` were received: first those that miss of a diverted payload, then those put into [`Records::room`].
     ///
     /// # Panics
     /// When that is more than the room had: a bug.
     pub fn received(&mut self, bytes: usize) {
-        self.end += bytes;
+        let elsewhere = bytes.min(self.missing());
+        self.diverted = self.diverted.map(|missing| missing - elsewhere);
+        self.end += bytes - elsewhere;
         assert!(self.end <= self.buffer.len(), "more was received than there was room");
+    }
+
+    /// Of a long message in one fragment whose end is missing: what has arrived, and how long it will be, bytes. To be asked for when there is no whole
+    /// [`Records::message`].
+    pub fn beginning(&self) -> Option<(&[u8], usize)> {
+        let mark = u32::from_be_bytes(*self.buffer[self.mark..self.end].first_chunk::<MARK_BYTES>()?);
+        let (length, begun) = ((mark & !LAST) as usize, &self.buffer[self.mark + MARK_BYTES..self.end]);
+        let whole_in_one = mark & LAST != 0 && self.fragments == 0 && self.diverted.is_none();
+        let long = (LONG_BYTES..=self.message_bytes_max).contains(&length);
+        (whole_in_one && long && begun.len() < length).then_some((begun, length))
+    }
+
+    /// The bytes `payload` of the message that [`Records::beginning`] showed go elsewhere: it will come without them. The result is what has
+    /// arrived of them; the stream goes on with the [missing](Records::missing) ones.
+    ///
+    /// # Panics
+    /// When they are no bytes of that message, or are here already: a bug.
+    pub fn divert(&mut self, payload: Range<usize>) -> &[u8] {
+        let (begun, length) = self.beginning().expect("a long message has begun");
+        assert!(payload.start <= begun.len() && begun.len() < payload.end && payload.end <= length);
+        let here = self.mark + MARK_BYTES + payload.start..self.end;
+        let mark = LAST | (length - payload.len()) as u32;
+        self.buffer[self.mark..self.mark + MARK_BYTES].copy_from_slice(&mark.to_be_bytes());
+        self.end = here.start;
+        self.diverted = Some(payload.len() - here.len());
+        &self.buffer[here]
+    }
+
+    /// Bytes of a diverted payload that come next in the stream.
+    pub fn missing(&self) -> usize {
+        self.diverted.unwrap_or(0)
     }
 
     fn compact(&mut self) {
@@ -108,11 +170,14 @@ impl Records {
         (self.partial, self.end, self.mark) = (0..length, self.end - self.mark + length, length);
     }
 
-    /// The next whole message, without its marks; `None` until more was received.
+    /// The next whole message, without its marks, and without a payload that was diverted; `None` until more was received.
     ///
     /// # Errors
     /// [`Malformed::TooLong`]: the stream cannot be read any further.
     pub fn message(&mut self) -> Result<Option<&[u8]>, Malformed> {
+        if self.missing() > 0 {
+            return Ok(None);
+        }
         while let Some(mark) = self.buffer[self.mark..self.end].first_chunk::<MARK_BYTES>() {
             let mark = u32::from_be_bytes(*mark);
             let length = (mark & !LAST) as usize;
@@ -140,6 +205,7 @@ impl Records {
             if mark & LAST != 0 {
                 let message = std::mem::replace(&mut self.partial, self.mark..self.mark);
                 self.fragments = 0;
+                self.expects_payload = self.diverted.take().is_some();
                 return Ok(Some(&self.buffer[message]));
             }
         }

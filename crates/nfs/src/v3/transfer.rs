@@ -45,17 +45,17 @@ pub fn commit(file: &Handle, credential: &Credential) -> Template {
 /// Results of READ, at most `bytes_max` bytes.
 ///
 /// # Errors
-/// [`Fault`]; a count that is not that of the data is malformed.
+/// [`Fault`]; a count that is not the length of the data is malformed.
 pub fn read_read<'m>(r: &mut Reader<'m>, bytes_max: u32) -> Result<ReadResult<'m>, Fault> {
     Status::read(r, "READ")?;
     Attributes::read_optional_v3(r)?;
     let count = r.u32()?;
     let end_of_file = r.bool()?;
-    let data = r.opaque("the data of a READ", bytes_max as usize)?;
-    if data.len() != count as usize {
+    let bytes = r.count("the data of a READ", bytes_max as usize)? as u32;
+    if bytes != count {
         return Err(Malformed::Unknown { what: "the count of a READ", seen: count }.into());
     }
-    Ok(ReadResult { data, end_of_file })
+    Ok(ReadResult { bytes, end_of_file, behind: *r })
 }
 
 /// Results of WRITE of `bytes_max` bytes.

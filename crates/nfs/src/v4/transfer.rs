@@ -87,7 +87,8 @@ impl<'m> Results<'m> {
         self.done(Op::PutFh)?;
         let r = self.next_op(Op::Read)?;
         let end_of_file = r.bool()?;
-        Ok(ReadResult { end_of_file, data: r.opaque("the data of a READ", bytes_max as usize)? })
+        let bytes = r.count("the data of a READ", bytes_max as usize)? as u32;
+        Ok(ReadResult { bytes, end_of_file, behind: *r })
     }
 
     /// Results of a WRITE of `bytes_max` bytes, its PUTFH included.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Nanos, clock};
 
 /// Version, and layouts of the cluster.
-type Form = (Version, Layouts);
-const FORMS: [Form; 6] = [
+pub type Form = (Version, Layouts);
+pub const FORMS: [Form; 6] = [
     (Version::V3, Layouts::None),
     (Version::V40, Layouts::None),
     (Version::V41, Layouts::None),
@@ -18,9 +18,9 @@ const FORMS: [Form; 6] = [
     (Version::Pnfs, Layouts::Flexible(DataServer::V3)),
 ];
 /// The node that is mounted, and the one that has the data where there are layouts.
-const MOUNTED: usize = 0;
-const DATA: usize = 1;
-const SILENCE: Nanos = Nanos::millis(300);
+pub const MOUNTED: usize = 0;
+pub const DATA: usize = 1;
+pub const SILENCE: Nanos = Nanos::millis(300);
 
 /// Each node at which a fault matters: without layouts, the data is where the mount is.
 fn places((version, _): Form) -> &'static [usize] {

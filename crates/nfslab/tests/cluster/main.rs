@@ -3,6 +3,7 @@
 mod calls;
 mod data;
 mod faults;
+mod long;
 mod pnfs;
 mod stand;
 mod storm;

@@ -2,6 +2,7 @@
 //! by the server that was mounted, which has all of every file, and the layout is doubted.
 
 use super::judge::{Verdict, judge};
+use super::landing;
 use super::link::Link;
 use super::{FileInUse, Phase, Queue, Slot, Templates, ended};
 use crate::client::channel::{Cells, ChannelCounters, ChannelState};
@@ -273,7 +274,7 @@ impl Queue {
         if arrived.is_ok()
             && let Some(link) = &mut self.data[channel].link
         {
-            arrived = link.connection.fill().map(drop);
+            arrived = link.connection.fill(landing::buffer(&mut self.slots)).map(drop);
         }
         let taken = self.take_data_replies(channel, done);
         if let Err(why) = arrived.and(taken) {
@@ -350,6 +351,7 @@ impl Queue {
             self.shared.doubt(file);
             land(slot, &self.files, &self.shared);
         }
+        landing::begin(connection, version, Some(channel), &self.xids, &mut self.slots);
         if session_is_gone {
             // Another one is made at once.
             self.lose_data(channel, Nanos(0), "it does not know our session any more");

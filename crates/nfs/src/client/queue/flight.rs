@@ -2,6 +2,7 @@
 
 use super::data::{Channel, Road, land};
 use super::judge::{Verdict, judge, refusal};
+use super::landing;
 use super::link::{Before, Link};
 use super::{Phase, Queue, Slot, ended};
 use crate::client::channel::ChannelState;
@@ -167,6 +168,7 @@ impl Queue {
         };
         cells.sent(slot.request.action);
         (slot.phase, slot.asked, slot.sent) = (Phase::Flying, bytes, now);
+        slot.landed = false;
         slot.era = self.shared.era.load(Ordering::Acquire);
         link.connection.send(|w| template.append(w, xid, call, offset, bytes));
         if writes {
@@ -200,7 +202,7 @@ impl Queue {
         if arrived.is_ok()
             && let Some(link) = &mut self.link
         {
-            arrived = link.connection.fill().map(drop);
+            arrived = link.connection.fill(landing::buffer(&mut self.slots)).map(drop);
         }
         // What came before the end of the stream still counts.
         let taken = self.take_replies(done);
@@ -259,7 +261,11 @@ impl Queue {
             Err(why) => self.lose(Remedy::None, &why.to_string(), done),
             Ok(()) if now >= due && silent() => {
                 // An answer may have come at the last moment.
-                let arrived = self.link.as_mut().is_some_and(|link| link.connection.fill().unwrap_or(false));
+                let slots = &mut self.slots;
+                let arrived = self
+                    .link
+                    .as_mut()
+                    .is_some_and(|link| link.connection.fill(landing::buffer(slots)).unwrap_or(false));
                 if !arrived {
                     self.lose(Remedy::None, &format!("no answer within {silence}"), done);
                 }
@@ -342,6 +348,7 @@ impl Queue {
                 }
             }
         }
+        landing::begin(connection, version, None, &self.xids, &mut self.slots);
         if !refuse.is_empty() {
             connection.send(|w| refuse.into_iter().for_each(|xid| reply::no_procedure(w, xid)));
         }

@@ -3,10 +3,10 @@
 use super::Slot;
 use crate::client::file::FileState;
 use crate::client::target::Version;
-use crate::transfer::{Stability, Verifier};
+use crate::transfer::{ReadResult, Stability, Verifier};
 use crate::v4::compound::Results;
 use crate::v4::recovery::{Remedy, remedy};
-use crate::xdr::Reader;
+use crate::xdr::{Malformed, Reader};
 use crate::{Fault, Status, v3};
 use io::{Action, Outcome};
 
@@ -49,10 +49,7 @@ pub(super) fn judge(
 fn judge_v3(slot: &mut Slot, file: &FileState, r: &mut Reader<'_>) -> Result<Verdict, Fault> {
     use v3::transfer::{read_commit, read_read, read_write};
     Ok(match slot.request.action {
-        Action::Read | Action::ReadVectored { .. } => {
-            let read = read_read(r, slot.asked)?;
-            got(slot, read.data, read.end_of_file)
-        }
+        Action::Read | Action::ReadVectored { .. } => got(slot, read_read(r, slot.asked)?)?,
         Action::Write | Action::WriteDsync => wrote(slot, file, &read_write(r, slot.asked)?),
         Action::Sync => committed(slot, file, read_commit(r)?),
     })
@@ -60,27 +57,26 @@ fn judge_v3(slot: &mut Slot, file: &FileState, r: &mut Reader<'_>) -> Result<Ver
 
 fn judge_v4(slot: &mut Slot, file: &FileState, results: &mut Results<'_>) -> Result<Verdict, Fault> {
     Ok(match slot.request.action {
-        Action::Read | Action::ReadVectored { .. } => {
-            let read = results.read(slot.asked)?;
-            got(slot, read.data, read.end_of_file)
-        }
+        Action::Read | Action::ReadVectored { .. } => got(slot, results.read(slot.asked)?)?,
         Action::Write | Action::WriteDsync => wrote(slot, file, &results.written(slot.asked)?),
         Action::Sync => committed(slot, file, results.committed()?),
     })
 }
 
-/// The one copy of a payload: from the received message into the slot's buffer.
-fn got(slot: &mut Slot, data: &[u8], end_of_file: bool) -> Verdict {
-    let from = slot.done as usize;
-    slot.buffer[from..from + data.len()].copy_from_slice(data);
-    slot.done += data.len() as u32;
-    if slot.done == slot.request.bytes {
+/// The one copy of a payload, where it was not received into the slot's buffer: from the message.
+fn got(slot: &mut Slot, read: ReadResult<'_>) -> Result<Verdict, Malformed> {
+    if !slot.landed {
+        let from = slot.done as usize;
+        slot.buffer[from..from + read.bytes as usize].copy_from_slice(read.data()?);
+    }
+    slot.done += read.bytes;
+    Ok(if slot.done == slot.request.bytes {
         Verdict::End(Outcome::Full)
-    } else if end_of_file || data.is_empty() {
+    } else if read.end_of_file || read.bytes == 0 {
         Verdict::End(Outcome::Short(slot.done))
     } else {
         Verdict::More
-    }
+    })
 }
 
 fn wrote(slot: &mut Slot, file: &FileState, result: &crate::transfer::WriteResult) -> Verdict {

@@ -5,12 +5,13 @@
 //!                   flying -> held -> flying  no slot of the session is free, or the server asked to wait, or has forgotten us
 //!                   flying -> flying          the connection broke: the same call again over another one
 //! ```
-//! The road of a request is that of [`io::Queue`]; [`flight`] sends and takes replies, [`judge`] says what they mean, [`data`] does so where a layout leads to
-//! data servers, [`link`] makes what was lost anew.
+//! The road of a request is that of [`io::Queue`]; [`flight`] sends and takes replies, [`landing`] receives long payloads where they belong, [`judge`] says what
+//! replies mean, [`data`] does all that where a layout leads to data servers, [`link`] makes what was lost anew.
 
 mod data;
 mod flight;
 mod judge;
+mod landing;
 mod link;
 
 use self::data::{By, Channel, Roads};
@@ -170,6 +171,8 @@ struct Slot {
     commits: Option<Vec<(Place, u64)>>,
     /// When it was staged.
     since: Nanos,
+    /// The payload of its reply is received into its buffer; the message comes without it.
+    landed: bool,
     /// Its call was sent again in its place of the session, and the server is still at it: it keeps that place while it is held.
     in_place: bool,
     replayed: bool,
@@ -220,6 +223,7 @@ impl Queue {
             waits: None,
             commits: None,
             since: Nanos(0),
+            landed: false,
             in_place: false,
             replayed: false,
         };

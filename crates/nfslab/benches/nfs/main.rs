@@ -4,7 +4,7 @@
 //! Ganesha and our own cluster's node A take turns, and so do the clients; libnfs speaks no v4.1. Processor time is that of the client's threads alone, the kernel's
 //! work for them included. Then 1 MiB in order, beside a thread that only receives the same bytes: what matters is bytes for a second of the receiving thread's processor.
 //!
-//! `cargo x bench libnfs [ganesha] [cluster] --rounds 7 --seconds 1`
+//! `cargo x bench nfs [ganesha] [cluster] [1x1] [1x32] [4x32] [long] --rounds 7 --seconds 1`
 #![forbid(unsafe_code)]
 
 #[path = "../../../lab/benches/common/flags.rs"]
@@ -138,7 +138,7 @@ fn ours(server: &Server, version: Version, (connections, depth): (u32, u32), spa
 
 /// The peer's program, made from its source beside this one.
 fn peer(folder: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/libnfs/read.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/nfs/read.c");
     let program = folder.join("read");
     let made = Command::new("cc")
         .args(["-O2", "-o"])
@@ -221,14 +221,21 @@ fn main() -> ExitCode {
     let bytes = if measured { 256 << 20 } else { 4 << 20 };
     let folder = tempfile::tempdir().expect("a folder");
     let program = peer(folder.path());
-    let both = !flags.names("ganesha") && !flags.names("cluster");
+    let among = |name: &str, all: &[&str]| flags.names(name) || !all.iter().any(|other| flags.names(other));
+    let shapes = SHAPES.map(|(connections, depth)| format!("{connections}x{depth}"));
+    let parts: Vec<&str> = shapes.iter().map(String::as_str).chain(["long"]).collect();
     let mut goals = Goals::default();
     for (name, start) in [("ganesha", Server::ganesha as fn(u64) -> Server), ("cluster", Server::cluster)] {
-        if both || flags.names(name) {
-            let server = start(bytes);
-            for shape in SHAPES {
+        if !among(name, &["ganesha", "cluster"]) {
+            continue;
+        }
+        let server = start(bytes);
+        for (shape, part) in SHAPES.into_iter().zip(&parts) {
+            if among(part, &parts) {
                 random(&server, &program, shape, (rounds, span), &mut goals);
             }
+        }
+        if among("long", &parts) {
             in_order(&server, (rounds, span), &mut goals);
         }
     }
