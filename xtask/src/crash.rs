@@ -11,8 +11,8 @@ mod engine;
 mod factors;
 mod world;
 
-use crate::Failure;
-use crate::shell::{cargo, output, run as sh};
+use crate::shell::{cargo, output, run as sh, target_directory};
+use crate::{Failure, root};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -286,10 +286,7 @@ impl Tally {
 
 /// The release build's binary, where Cargo put it.
 fn binary() -> Result<PathBuf, Failure> {
-    let text = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
-    let target = text.split_once("\"target_directory\":\"").and_then(|(_, rest)| rest.split_once('"'));
-    let (target, _) = target.ok_or("cargo metadata names no target directory")?;
-    Ok(Path::new(target).join("release/redoubt"))
+    Ok(target_directory(&root().join("Cargo.toml"))?.join("release/redoubt"))
 }
 
 /// SplitMix64 (S. Vigna, public domain): xtask has no dependencies, not even crate units.

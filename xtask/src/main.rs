@@ -7,6 +7,7 @@
 mod bench;
 mod check;
 mod crash;
+mod fuzz;
 mod packages;
 mod powercut;
 mod servers;
@@ -28,7 +29,7 @@ struct Command {
     run: fn(&[String]) -> Result<(), Failure>,
 }
 
-const COMMANDS: [Command; 7] = [
+const COMMANDS: [Command; 8] = [
     Command {
         name: "check",
         arguments: "",
@@ -58,6 +59,12 @@ const COMMANDS: [Command; 7] = [
         arguments: "[N] [FIRST]",
         about: "Cuts the power under the embedded database on a simulated disk, over N seeds (10,000); fails its calls; lies to it.",
         run: powercut::run,
+    },
+    Command {
+        name: "fuzz",
+        arguments: "[TARGET …]",
+        about: "Feeds arbitrary bytes, guided by what they reach, to what decodes the wire, 5 minutes a target (`--minutes N`); keeps what is worth it in `fuzz/corpus`, and adds to `fuzz/tally.txt`.",
+        run: fuzz::run,
     },
     Command {
         name: "servers",

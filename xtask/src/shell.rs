@@ -1,7 +1,7 @@
 //! Running other programs.
 
 use crate::{Failure, root};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Cargo as it called us, in the repository's root.
@@ -26,6 +26,15 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
         return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
     }
     Err(format!("`{text}` ended with {}: {}", out.status, String::from_utf8_lossy(&out.stderr).trim()))
+}
+
+/// Where Cargo builds what `manifest` is the root of.
+pub fn target_directory(manifest: &Path) -> Result<PathBuf, Failure> {
+    let mut metadata = cargo();
+    metadata.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"]).arg(manifest);
+    let text = output(&mut metadata)?;
+    let target = text.split_once("\"target_directory\":\"").and_then(|(_, rest)| rest.split_once('"'));
+    target.map(|(target, _)| PathBuf::from(target)).ok_or("cargo metadata names no target directory".into())
 }
 
 /// The command line as people would type it.

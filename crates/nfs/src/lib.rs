@@ -9,6 +9,9 @@
 
 mod attributes;
 mod client;
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod fuzz;
 mod handle;
 mod listing;
 pub mod mount;

@@ -147,6 +147,15 @@ impl Cluster {
     pub fn start(options: ClusterOptions) -> Result<Self, LabError> {
         check(&options)?;
         let (listeners, port) = listen(&options)?;
+        let cluster = Self::unserved(options, port)?;
+        for (node, listener) in cluster.shared.nodes.iter().zip(listeners) {
+            node.serve(&cluster.shared, listener)?;
+        }
+        Ok(cluster)
+    }
+
+    /// Its nodes, where nobody listens yet.
+    pub(crate) fn unserved(options: ClusterOptions, port: u16) -> Result<Self, LabError> {
         let budget = Arc::new(Budget { bytes_max: options.bytes_max, used: 0.into() });
         let nodes = (0..options.nodes)
             .map(|index| Node::new(index, SocketAddr::new(address(index), port), budget.clone()))
@@ -168,11 +177,7 @@ impl Cluster {
             moving: Mutex::default(),
             options,
         });
-        let cluster = Self { shared };
-        for (node, listener) in cluster.shared.nodes.iter().zip(listeners) {
-            node.serve(&cluster.shared, listener)?;
-        }
-        Ok(cluster)
+        Ok(Self { shared })
     }
 
     /// How many nodes.

@@ -1,76 +1,19 @@
 //! Calls as no good client sends them: arbitrary bytes, and good calls with bytes changed, cut off, repeated, of every program, procedure and operation. Nothing may
 //! panic, each call gets one whole answer, and data stays within its bound.
 
-use crate::cluster::{Cluster, ClusterOptions, DataServer, Layouts};
-use crate::connection::{Context, Line, answer};
+use crate::cluster::{DataServer, Layouts};
+use crate::fuzz::{Stand, TARGETS};
 use crate::interconnect;
-use crate::wire::{MESSAGE_BYTES_MAX, Place};
+use crate::wire::Place;
 use nfs::rpc::Procedure;
-use nfs::rpc::reply::{self, Message};
-use nfs::v4::compound::{Compound, Op, Results};
-use nfs::v4::identity::{Channel, Owner, Role};
+use nfs::v4::compound::{Compound, Op};
 use nfs::v4::session::SessionId;
 use nfs::v4::{COMPOUND, Minor};
-use nfs::xdr::{Reader, Writer};
-use std::net::{TcpListener, TcpStream};
+use nfs::xdr::Writer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use units::{Rng, Seed};
 
-const BYTES_MAX: u64 = 8 << 20;
 const ROUNDS: u32 = 400;
-
-/// A node, and a connection that nothing is sent over.
-struct Stand {
-    cluster: Cluster,
-    line: Arc<Line>,
-}
-
-impl Stand {
-    fn new(layouts: Layouts) -> Self {
-        let options = ClusterOptions { nodes: 1, layouts, bytes_max: BYTES_MAX, ..ClusterOptions::default() };
-        let volumes = vec![("a".to_owned(), vec![0])];
-        let cluster = Cluster::start(ClusterOptions { volumes, ..options }).expect("a cluster");
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("a connection");
-        Self { cluster, line: Arc::new(Line::new(stream)) }
-    }
-
-    /// The answer to a call, from the status of the call on.
-    fn call(&self, procedure: Procedure, arguments: &[u8]) -> Vec<u8> {
-        let (shared, mut scratch, mut w) = (&self.cluster.shared, Vec::new(), Writer::new());
-        let context = Context { shared, node: &shared.nodes[0], line: &self.line, scratch: &mut scratch };
-        answer(context, &mut w, 7, procedure, Reader::new(arguments));
-        assert!(w.len() <= MESSAGE_BYTES_MAX + 1024, "an answer of {} bytes", w.len());
-        assert!(shared.budget.used.load(std::sync::atomic::Ordering::Relaxed) <= BYTES_MAX);
-        match reply::decode(&w.bytes()[4..]) {
-            Ok(Message::Reply { xid: 7, result: Ok(results) }) => results.rest().to_vec(),
-            Ok(Message::Reply { xid: 7, .. }) => Vec::new(),
-            other => panic!("no answer: {other:?}"),
-        }
-    }
-
-    fn results<T>(&self, arguments: &Writer, read: impl FnOnce(&mut Results<'_>) -> T) -> T {
-        let results = self.call(COMPOUND, arguments.bytes());
-        read(&mut Results::new(Reader::new(&results)).expect("results"))
-    }
-
-    /// A new session.
-    fn session(&self, number: u64) -> SessionId {
-        let owner = Owner { name: number.to_be_bytes().to_vec(), verifier: [1; 8] };
-        let bare = |build: &dyn Fn(&mut Compound<'_>)| {
-            let mut w = Writer::new();
-            build(&mut Compound::new(&mut w, Minor::V1));
-            w
-        };
-        let given = self
-            .results(&bare(&|c| c.exchange_id(&owner, Role::Metadata)), |all| all.exchanged())
-            .expect("a client id");
-        let fore = Channel { request_bytes: 1 << 20, response_bytes: 1 << 20, operations: 16, slots: 1 };
-        let call = bare(&|c| c.create_session(given.client_id, given.sequence, fore, true));
-        self.results(&call, |all| all.created()).expect("a session").session
-    }
-}
 
 /// A word as hostile as they get, or a small one that leads deeper.
 fn word(rng: &mut Rng) -> u32 {
@@ -215,4 +158,17 @@ fn good_compounds_are_understood() {
         all.handle()
     });
     found.expect("a handle");
+}
+
+/// What fuzzers kept of earlier hours: `cargo x fuzz` goes on from there.
+#[test]
+fn what_fuzzers_kept_is_survived() {
+    for target in TARGETS {
+        let seeds = (target.seeds)();
+        assert!(!seeds.is_empty(), "{}", target.name);
+        for message in seeds.iter().chain(&nfs::fuzz::kept(target.name)) {
+            let result = catch_unwind(|| (target.run)(message));
+            assert!(result.is_ok(), "{}: {message:02x?}", target.name);
+        }
+    }
 }

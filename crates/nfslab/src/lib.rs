@@ -19,6 +19,9 @@ mod cluster;
 mod command;
 mod connection;
 mod counters;
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod fuzz;
 mod interconnect;
 mod moves;
 mod node;

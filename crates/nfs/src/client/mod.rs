@@ -31,6 +31,8 @@ pub use file::File;
 pub use follow::{Followed, PnfsCounters};
 pub use layouts::Cause;
 pub use mount::{Mount, MountFacts, MountOptions, Open};
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) use queue::landing;
 pub use queue::{NetworkCounters, Queue, QueueOptions};
 pub use seen::{FileFacts, LayoutFacts};
 pub use target::{PORT, Path, Target, Version};

@@ -39,7 +39,7 @@ pub fn seal(writer: &mut Writer, at: usize, behind: usize) {
 ///
 /// The memory is one piece: what the socket gives is written behind what is there, and messages are looked at where they lie.
 /// Only one that came in several fragments is moved together. Memory grows as bytes really arrive, to at most twice the longest
-/// message allowed; a length that is only claimed costs nothing.
+/// message allowed and the marks of its fragments; a length that is only claimed costs nothing.
 ///
 /// The payload of a long message can be received elsewhere, as soon as the message has begun to arrive ([`Records::divert`]). What stands before it and behind
 /// it then lies side by side here, as one message without it:

@@ -158,6 +158,12 @@ impl States {
         self.opens.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
+    /// From now on it is the start of that number.
+    #[cfg(any(test, feature = "fuzz"))]
+    pub(crate) fn set_boot(&self, boot: u32) {
+        self.boot.store(boot, Ordering::Release);
+    }
+
     /// Of this start of the node.
     pub(crate) fn boot(&self) -> u32 {
         self.boot.load(Ordering::Acquire)

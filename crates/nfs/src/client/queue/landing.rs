@@ -50,7 +50,7 @@ pub(super) fn buffer<'s>(slots: &'s mut [Slot]) -> impl FnOnce(u32) -> &'s mut [
 
 /// Where the payload lies in a message of `whole` bytes that has `begun` to arrive, and whose it is; none where that is not the good reply to a read, or
 /// nothing of the payload is missing. `asked`: slot and length of the read in flight that has this number.
-fn payload(
+pub(crate) fn payload(
     version: Version,
     begun: &[u8],
     whole: usize,

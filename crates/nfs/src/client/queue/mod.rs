@@ -11,7 +11,7 @@
 mod data;
 mod flight;
 mod judge;
-mod landing;
+pub(crate) mod landing;
 mod link;
 
 use self::data::{By, Channel, Roads};
