@@ -1,6 +1,6 @@
 //! One call at a time over a connection, and answers to what the server asks meanwhile.
 
-use super::connection::{Connection, broken};
+use super::connection::{Connection, Wait, broken};
 use crate::Fault;
 use crate::rpc::Procedure;
 use crate::rpc::call::{self, Credential};
@@ -84,13 +84,13 @@ impl Caller {
                 return Err(Trouble::Lost(format!("{} gave no answer", self.connection.peer)));
             }
             self.connection.wait(deadline)?;
-            self.connection.fill(|_| &mut [])?;
+            self.connection.fill(Wait::No, |_| &mut [])?;
         }
     }
 
     /// Answers what the server asks, without waiting.
     pub(super) fn tend(&mut self) -> Result<(), Trouble> {
-        while self.connection.fill(|_| &mut [])? {
+        while self.connection.fill(Wait::No, |_| &mut [])? {
             self.take(0)?;
         }
         Ok(self.connection.flush(|_| &[])?)

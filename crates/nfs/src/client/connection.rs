@@ -4,9 +4,11 @@ use super::target::Path;
 use crate::rpc::record::Records;
 use crate::xdr::{Malformed, Writer};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{RecvAncillaryBuffer, SendAncillaryBuffer};
 use std::collections::VecDeque;
-use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::io::{ErrorKind, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -21,6 +23,16 @@ const RESERVED: std::ops::Range<u16> = 665..1024;
 const RESERVED_TRIES: u32 = 8;
 /// Longest reply besides its payload, bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
+/// How long a receive waits at most.
+const RECEIVE_MAX: Nanos = Nanos::millis(20);
+
+/// Whether a receive waits until something arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    No,
+    /// For a short time. Cheaper than to receive in vain, to poll and to receive again.
+    Shortly,
+}
 
 /// What is sent, in order.
 enum Piece {
@@ -39,6 +51,8 @@ pub(super) struct Connection {
     sent_heads: usize,
     pieces: VecDeque<Piece>,
     landing: Option<Landing>,
+    /// Calls without a reply, where its owner counts them.
+    pub(super) flying: u32,
 }
 
 /// A payload that is received into a slot's buffer: the next byte goes to `at`.
@@ -58,6 +72,8 @@ impl Connection {
         let peer = SocketAddr::new(path.remote, port);
         let stream = connect(peer, path.local, deadline)?;
         stream.set_nodelay(true)?;
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(RECEIVE_MAX.duration()))?;
         Ok(Self {
             stream: Arc::new(stream),
             records: Records::new(payload_bytes_max + HEAD_BYTES_MAX),
@@ -66,6 +82,7 @@ impl Connection {
             sent_heads: 0,
             pieces: VecDeque::new(),
             landing: None,
+            flying: 0,
         })
     }
 
@@ -114,11 +131,16 @@ impl Connection {
                     Piece::Payload { slot, from, bytes } => &buffer(slot)[from..from + bytes],
                 }));
             }
-            match (&*self.stream).write_vectored(&slices) {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            let sent = match *slices {
+                [ref alone] => net::send(&self.stream, alone, flags),
+                _ => net::sendmsg(&self.stream, &slices, &mut SendAncillaryBuffer::default(), flags),
+            };
+            match sent {
                 Ok(sent) => self.sent(sent),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
             }
         }
         self.heads.clear();
@@ -154,19 +176,25 @@ impl Connection {
         self.landing = Some(Landing { slot, at: end });
     }
 
-    /// Takes what has arrived; whether there was anything. `buffer` is the buffer of a slot that has a payload landing.
-    pub(super) fn fill<'b>(&mut self, buffer: impl FnOnce(u32) -> &'b mut [u8]) -> std::io::Result<bool> {
+    /// Takes what has arrived, or does until [`RECEIVE_MAX`] from now; whether there was anything. `buffer` is the buffer of a slot that has a payload landing.
+    pub(super) fn fill<'b>(
+        &mut self,
+        wait: Wait,
+        buffer: impl FnOnce(u32) -> &'b mut [u8],
+    ) -> std::io::Result<bool> {
+        let flags = if wait == Wait::No { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
         let missing = self.records.missing();
         let room = self.records.room();
         let received = match &mut self.landing {
             Some(Landing { slot, at }) if missing > 0 => {
                 let rest = &mut buffer(*slot)[*at..][..missing];
                 let mut pieces = [IoSliceMut::new(rest), IoSliceMut::new(room)];
-                let received = (&*self.stream).read_vectored(&mut pieces);
-                *at += received.as_ref().map_or(0, |&bytes| bytes.min(missing));
+                let nothing = &mut RecvAncillaryBuffer::default();
+                let received = net::recvmsg(&self.stream, &mut pieces, nothing, flags).map(|it| it.bytes);
+                *at += received.map_or(0, |bytes| bytes.min(missing));
                 received
             }
-            _ => (&*self.stream).read(room),
+            _ => net::recv(&self.stream, room, flags).map(|(bytes, _)| bytes),
         };
         match received {
             Ok(0) => Err(std::io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")),
@@ -174,8 +202,8 @@ impl Connection {
                 self.records.received(bytes);
                 Ok(true)
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
-            Err(error) => Err(error),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+            Err(errno) => Err(errno.into()),
         }
     }
 
@@ -202,7 +230,7 @@ pub(super) fn wait_for(fds: &mut [PollFd<'_>], until: Nanos) -> std::io::Result<
         tv_nsec: left.subsec_nanos().into(),
     };
     match poll(fds, Some(&timeout)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
 }
@@ -238,7 +266,7 @@ fn connect_from(peer: SocketAddr, from: Option<SocketAddr>, deadline: Nanos) -> 
     }
     match net::connect(&socket, &peer) {
         Ok(()) => return Ok(socket.into()),
-        Err(rustix::io::Errno::INPROGRESS) => {}
+        Err(Errno::INPROGRESS) => {}
         Err(errno) => return Err(errno.into()),
     }
     let stream = TcpStream::from(socket);

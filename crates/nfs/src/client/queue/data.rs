@@ -6,7 +6,7 @@ use super::landing;
 use super::link::Link;
 use super::{FileInUse, Phase, Queue, Slot, Templates, ended};
 use crate::client::channel::{Cells, ChannelCounters, ChannelState};
-use crate::client::connection::broken;
+use crate::client::connection::{Wait, broken};
 use crate::client::file::Place;
 use crate::client::layouts::{DataServer, InForce, View};
 use crate::client::mount::Shared;
@@ -266,20 +266,17 @@ impl Queue {
         }
     }
 
-    pub(super) fn progress_data(&mut self, channel: usize, done: &mut Vec<Completion>) {
-        if self.data[channel].link.is_none() {
-            return;
-        }
-        let mut arrived = self.flush_data(channel);
-        if arrived.is_ok()
-            && let Some(link) = &mut self.data[channel].link
-        {
-            arrived = link.connection.fill(landing::buffer(&mut self.slots)).map(drop);
-        }
+    /// Sends and takes what can be; whether anything arrived.
+    pub(super) fn progress_data(&mut self, channel: usize, wait: Wait, done: &mut Vec<Completion>) -> bool {
+        let flushed = self.flush_data(channel);
+        let Some(Link { connection, .. }) = &mut self.data[channel].link else { return false };
+        let arrived = flushed.and_then(|()| connection.fill(wait, landing::buffer(&mut self.slots)));
         let taken = self.take_data_replies(channel, done);
+        let heard = arrived.as_ref().is_ok_and(|&heard| heard);
         if let Err(why) = arrived.and(taken) {
             self.lose_data(channel, DEAD, &why.to_string());
         }
+        heard
     }
 
     fn take_data_replies(&mut self, channel: usize, done: &mut Vec<Completion>) -> std::io::Result<()> {
@@ -296,6 +293,7 @@ impl Queue {
                 continue;
             }
             self.network.receives += 1;
+            connection.flying -= 1;
             let file = &self.files[slot.request.file as usize].open.state;
             let before = slot.done;
             let (verdict, begun) = match result {

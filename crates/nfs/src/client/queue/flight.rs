@@ -6,7 +6,7 @@ use super::landing;
 use super::link::{Before, Link};
 use super::{Phase, Queue, Slot, ended};
 use crate::client::channel::ChannelState;
-use crate::client::connection::{broken, wait_for};
+use crate::client::connection::{Wait, broken, wait_for};
 use crate::client::control::pause;
 use crate::client::error::NfsError;
 use crate::client::mount::Shared;
@@ -27,6 +27,15 @@ const ETIMEDOUT: i32 = 110;
 const MENDING: Nanos = Nanos::millis(1);
 /// How long a data server is left alone that went silent.
 const SILENT: Nanos = Nanos::millis(5_000);
+
+/// A connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Only {
+    /// To the server that was mounted.
+    Server,
+    /// To a data server.
+    Data(usize),
+}
 
 impl Queue {
     pub(super) fn read_max(&self) -> u32 {
@@ -170,6 +179,7 @@ impl Queue {
         (slot.phase, slot.asked, slot.sent) = (Phase::Flying, bytes, now);
         slot.landed = false;
         slot.era = self.shared.era.load(Ordering::Acquire);
+        link.connection.flying += 1;
         link.connection.send(|w| template.append(w, xid, call, offset, bytes));
         if writes {
             link.connection.send_payload(index, slot.done as usize, bytes as usize);
@@ -192,34 +202,53 @@ impl Queue {
         }
     }
 
-    /// Sends and takes what can be without waiting. A lost link is made anew, which may take long.
-    pub(super) fn progress(&mut self, done: &mut Vec<Completion>) {
+    /// The connection that all requests in flight have their call on; none where there are several, something is left to be sent, or a request is held.
+    pub(super) fn only_road(&self) -> Option<Only> {
+        let server = self.link.iter().map(|link| (Only::Server, link));
+        let data = self.data.iter().enumerate();
+        let data = data.filter_map(|(index, channel)| Some((Only::Data(index), channel.link.as_ref()?)));
+        let all = |link: &Link| link.connection.flying == self.in_flight && link.connection.is_flushed();
+        server.chain(data).find(|(_, link)| all(link)).map(|(only, _)| only)
+    }
+
+    /// Sends and takes what can be; whether anything arrived. It waits shortly for what comes from `only`. A lost link is made anew, which may take long.
+    pub(super) fn progress(&mut self, only: Option<Only>, done: &mut Vec<Completion>) -> bool {
         let before = done.len();
         if self.link.is_none() && self.in_flight > 0 && !self.closing {
             self.revive(done);
         }
-        let mut arrived = self.flush();
-        if arrived.is_ok()
-            && let Some(link) = &mut self.link
-        {
-            arrived = link.connection.fill(landing::buffer(&mut self.slots)).map(drop);
-        }
-        // What came before the end of the stream still counts.
-        let taken = self.take_replies(done);
-        if let Err(why) = arrived.and(taken) {
-            self.lose(Remedy::None, &why.to_string(), done);
+        let mut heard = false;
+        let wait = |of| if only == Some(of) { Wait::Shortly } else { Wait::No };
+        let flushed = self.flush();
+        // Those that nothing is awaited from, too: what a server has lost is to be known before it is read.
+        if let Some(link) = &mut self.link {
+            let slots = &mut self.slots;
+            let fill = |()| link.connection.fill(wait(Only::Server), landing::buffer(slots));
+            let arrived = flushed.and_then(fill);
+            heard = arrived.as_ref().is_ok_and(|&heard| heard);
+            // What came before the end of the stream still counts.
+            let taken = self.take_replies(done);
+            if let Err(why) = arrived.and(taken) {
+                self.lose(Remedy::None, &why.to_string(), done);
+            }
         }
         for channel in 0..self.data.len() {
-            self.progress_data(channel, done);
+            heard |= self.progress_data(channel, wait(Only::Data(channel)), done);
         }
         self.end_syncs(&mut done[before..]);
         self.launch_held();
         // An error here is met again by the next round.
         let _ = self.flush();
+        heard
+    }
+
+    fn links(&self) -> impl Iterator<Item = &Link> {
+        self.data.iter().filter_map(|channel| channel.link.as_ref()).chain(&self.link)
     }
 
     fn launch_held(&mut self) {
-        if !self.slots.iter().any(|slot| matches!(slot.phase, Phase::Held(_))) {
+        // What has no call anywhere is held.
+        if self.links().map(|link| link.connection.flying).sum::<u32>() == self.in_flight {
             return;
         }
         let now = clock::now();
@@ -239,16 +268,12 @@ impl Queue {
             _ => None,
         });
         let due = due.min().unwrap_or_else(|| clock::now() + silence);
-        let waited = if let (None, Some(link)) = (&self.shared.pnfs, &self.link) {
-            link.connection.wait(due)
-        } else {
-            let links = self.data.iter().filter_map(|channel| channel.link.as_ref()).chain(&self.link);
-            let mut fds: Vec<PollFd<'_>> = links.map(|link| link.connection.poll()).collect();
-            fds.push(PollFd::from_borrowed_fd(self.bell.as_fd(), PollFlags::IN));
-            let waited = wait_for(&mut fds, due);
+        let mut fds = vec![PollFd::from_borrowed_fd(self.bell.as_fd(), PollFlags::IN)];
+        fds.extend(self.links().map(|link| link.connection.poll()));
+        let waited = wait_for(&mut fds, due);
+        if fds[0].revents().contains(PollFlags::IN) {
             self.bell.still();
-            waited
-        };
+        }
         let now = clock::now();
         let is_silent = |slot: &Slot| slot.phase == Phase::Flying && slot.sent + silence <= now;
         let silent_data: Vec<usize> =
@@ -262,10 +287,9 @@ impl Queue {
             Ok(()) if now >= due && silent() => {
                 // An answer may have come at the last moment.
                 let slots = &mut self.slots;
-                let arrived = self
-                    .link
-                    .as_mut()
-                    .is_some_and(|link| link.connection.fill(landing::buffer(slots)).unwrap_or(false));
+                let arrived = self.link.as_mut().is_some_and(|link| {
+                    link.connection.fill(Wait::No, landing::buffer(slots)).unwrap_or(false)
+                });
                 if !arrived {
                     self.lose(Remedy::None, &format!("no answer within {silence}"), done);
                 }
@@ -296,6 +320,7 @@ impl Queue {
                 continue;
             }
             self.network.receives += 1;
+            connection.flying -= 1;
             let before = slot.done;
             self.barren = None;
             let file = &self.files[slot.request.file as usize].open.state;

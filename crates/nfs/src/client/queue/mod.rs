@@ -384,11 +384,14 @@ impl io::Queue for Queue {
         self.counters.reap_calls += 1;
         let wanted = done.len() + min.min(self.in_flight) as usize;
         loop {
-            self.progress(done);
+            let only = self.only_road().filter(|_| done.len() < wanted);
+            let heard = self.progress(only, done);
             if done.len() >= wanted || self.in_flight == 0 {
                 return Ok(());
             }
-            self.wait(done);
+            if !heard {
+                self.wait(done);
+            }
         }
     }
 
@@ -418,7 +421,7 @@ impl Drop for Queue {
         self.closing = true;
         let mut done = Vec::new();
         while self.in_flight > 0 && self.link.is_some() {
-            self.progress(&mut done);
+            self.progress(None, &mut done);
             if self.in_flight > 0 {
                 self.wait(&mut done);
             }
