@@ -6,7 +6,7 @@
 use crate::control::Control;
 use crate::database::Places;
 use crate::evidence::{Delta, check_row};
-use crate::export::{self, Folder, is_export};
+use crate::export::{self, ExportSampler, Folder, is_export};
 use crate::health::Health;
 use crate::verify::Verification;
 use crate::{LabError, METHOD_VERSION};
@@ -40,6 +40,8 @@ pub struct Bench {
     folder: Option<Folder>,
     journal: Option<Journal>,
     sampler: Option<Sampler>,
+    /// Where the target is on an export.
+    exports: Option<ExportSampler>,
     started: Nanos,
     before: Snapshot,
     forecast_seconds: f64,
@@ -106,6 +108,7 @@ impl Bench {
         // Before anything is counted: a disk may be slow to answer.
         let health = Health::begin(&storage.leaves(), &mut writer)?;
         let sampler = Sampler::start(storage.watch(), SAMPLE_EVERY);
+        let exports = remote.then(|| ExportSampler::start(&writer)).transpose()?;
         let before = host::counters::snapshot(&storage.watch());
         Ok(Self {
             writer,
@@ -118,6 +121,7 @@ impl Bench {
             folder,
             journal: Some(journal),
             sampler: Some(sampler),
+            exports,
             started: clock::now(),
             before,
             forecast_seconds: purpose.budget_seconds,
@@ -276,6 +280,7 @@ impl Bench {
         let samples = self.sampler.take().map(Sampler::stop).unwrap_or_default();
         let counted = self.writer.counters(&counter_rows(&samples));
         let concluded = self.conclude();
+        let sampled = self.exports.take().map_or(Ok(()), ExportSampler::stop);
         drop(self.workspace.take());
         let is_stuck = self.spare(&result);
         let folder = self.folder.take().filter(|_| !is_stuck).and_then(|folder| {
@@ -300,6 +305,7 @@ impl Bench {
         };
         counted?;
         concluded?;
+        sampled?;
         closed?;
         Ok(Finished { record, interrupted, left: unsettled(undone?).or(folder) })
     }

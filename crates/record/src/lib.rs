@@ -24,4 +24,4 @@ pub use reader::{Reader, Visit};
 pub use rows::*;
 pub use schema::SCHEMA_VERSION;
 pub use serde_json as json;
-pub use writer::Writer;
+pub use writer::{Beside, Writer};

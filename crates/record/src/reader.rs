@@ -2,8 +2,8 @@
 
 use crate::rows::{
     BlockRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow, Ending, EstimateRow, EventRow,
-    Experiment, FactRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow, PlanRow, ReferenceRow, VisitEndRow,
-    VisitOwned, VisitRow, WorkloadRow,
+    Experiment, FactRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow, PlanRow, ReferenceRow,
+    SampledBeside, VisitEndRow, VisitOwned, VisitRow, WorkloadRow,
 };
 use crate::table::{Table, select};
 use crate::{ChainLink, RecordError, chain, schema};
@@ -207,6 +207,15 @@ impl Reader {
     /// [`RecordError::Sqlite`].
     pub fn references(&self) -> Result<Vec<ReferenceRow>> {
         self.rows("", [])
+    }
+
+    /// Samples that were taken beside the run, those after row `after`, each behind its number; empty where nothing was sampled.
+    ///
+    /// # Errors
+    /// [`RecordError::Sqlite`].
+    pub fn sampled<T: SampledBeside>(&self, after: i64) -> Result<Vec<(i64, T)>> {
+        let stored = select(&self.db, "WHERE id > ?1", [after]).map_err(|e| self.failed(e))?;
+        Ok(stored.into_iter().map(|stored| (stored.id, stored.row)).collect())
     }
 
     /// All counters.

@@ -8,7 +8,7 @@ use crate::table::{Description, Table, table};
 use serde_json::Value;
 
 /// Every table, in the order in which the schema creates them: owners before what they own.
-pub(crate) const TABLES: [Description; 26] = [
+pub(crate) const TABLES: [Description; 31] = [
     Experiment::TABLE,
     Ending::TABLE,
     FactRow::TABLE,
@@ -35,6 +35,11 @@ pub(crate) const TABLES: [Description; 26] = [
     BufferStateRow::TABLE,
     RedoStateRow::TABLE,
     ReferenceRow::TABLE,
+    DnfsServerRow::TABLE,
+    DnfsChannelRow::TABLE,
+    DnfsFileRow::TABLE,
+    DnfsStatRow::TABLE,
+    DnfsMoveRow::TABLE,
 ];
 
 table! {
@@ -566,6 +571,164 @@ table! {
         encoded: Vec<u8>,
     }
 }
+
+table! {
+    /// An export that our own NFS client used (`v$dnfs_servers`). A later row of a mount replaces the one before.
+    struct DnfsServerRow in "dnfs_server" {
+        /// When.
+        t_ns: u64,
+        /// Which mount of this run: an export that is mounted once more is another one.
+        mount: u32,
+        /// What the server is called.
+        server: String,
+        /// The exported directory.
+        export: String,
+        /// Port of MOUNT, where it is given.
+        mount_port: Option<u32>,
+        /// Port of NFS.
+        port: u32,
+        /// The version in use, which is the one that was asked for: `NFSv3`, `NFSv4.0`, `NFSv4.1`, `pNFS`.
+        version: String,
+        /// Longest READ, bytes.
+        read_max: u64,
+        /// Longest WRITE, bytes.
+        write_max: u64,
+        /// The ways to it, in order: `192.0.2.1 from 192.0.2.9, 192.0.2.2`.
+        paths: String,
+    }
+}
+
+table! {
+    /// What one worker sent to one address (`v$dnfs_channels`), counted since the channel was made. A row where something has changed, once a second.
+    struct DnfsChannelRow in "dnfs_channel" {
+        /// When.
+        t_ns: u64,
+        /// Its mount.
+        mount: u32,
+        /// Which channel of the mount.
+        channel: u32,
+        /// Which worker of the mount has it.
+        worker: u32,
+        /// Name of the thread that made it.
+        worker_name: String,
+        /// Where it leads: address and port.
+        address: String,
+        /// Our own address; none before the first connection.
+        local: Option<String>,
+        /// Our own port.
+        local_port: Option<u32>,
+        /// Whether it leads to a data server, by a layout; else to the server that was mounted.
+        data_server: bool,
+        /// `UP`, `DOWN`, `IDLE` (its worker went to another path) or `CLOSED` (its worker has ended).
+        state: String,
+        /// READs that were sent.
+        reads: u64,
+        /// WRITEs that were sent.
+        writes: u64,
+        /// COMMITs that were sent.
+        commits: u64,
+        /// Replies.
+        receives: u64,
+        /// Calls that were lost here, and sent again here or elsewhere.
+        replays: u64,
+        /// Connections made after the first.
+        reconnects: u64,
+        /// Bytes that were read.
+        read_bytes: u64,
+        /// Bytes that were written.
+        written_bytes: u64,
+        /// READs that were answered.
+        reads_done: u64,
+        /// Time from sending to reply of all of them.
+        read_ns: u64,
+        /// The longest.
+        read_max_ns: u64,
+        /// WRITEs that were answered.
+        writes_done: u64,
+        /// Time from sending to reply of all of them.
+        write_ns: u64,
+        /// The longest.
+        write_max_ns: u64,
+        /// Times that requests waited for a connection, or for a layout that was recalled.
+        stalls: u64,
+        /// How long, together.
+        stall_ns: u64,
+        /// The longest.
+        stall_max_ns: u64,
+    }
+}
+
+table! {
+    /// A file that was open on an export (`v$dnfs_files`), and where its data was. A row where something has changed.
+    struct DnfsFileRow in "dnfs_file" {
+        /// When.
+        t_ns: u64,
+        /// Its mount.
+        mount: u32,
+        /// Its path below the export.
+        path: String,
+        /// Its size, when it was asked last.
+        bytes: Option<u64>,
+        /// Kind of its layout: `files` or `flexible files`; none where everything goes to the server that was mounted.
+        layout: Option<String>,
+        /// The data server of each stripe; empty without a layout.
+        nodes: String,
+        /// Since when the data is known to be there.
+        since_ns: Option<u64>,
+        /// Recalls of its layout, since it was opened.
+        recalls: u64,
+        /// Looks at its layout because it was time.
+        refreshes: u64,
+        /// Looks for another reason: a notification, a refusal of a data server, flags.
+        doubts: u64,
+        /// Times that its data was found elsewhere.
+        moves: u64,
+    }
+}
+
+table! {
+    /// How often one operation was called over one mount (`v$dnfs_stats`). A later row replaces the one before.
+    struct DnfsStatRow in "dnfs_stat" {
+        /// When.
+        t_ns: u64,
+        /// The mount.
+        mount: u32,
+        /// `READ`, `GETATTR`, `SEQUENCE` …, `MOUNT` for MNT.
+        operation: String,
+        /// Calls since it was mounted, repetitions included.
+        calls: u64,
+    }
+}
+
+table! {
+    /// Data that was found elsewhere.
+    struct DnfsMoveRow in "dnfs_move" {
+        /// When requests went to the new place.
+        t_ns: u64,
+        /// The mount.
+        mount: u32,
+        /// Which file.
+        path: String,
+        /// What made the client look: `recall`, `notification`, `data server`, `flags`, `refresh`.
+        cause: String,
+        /// The data servers before.
+        old_nodes: String,
+        /// And after.
+        new_nodes: String,
+        /// How long requests had to wait, or took the way by the server that was mounted.
+        stall_ns: u64,
+        /// Bytes that went by the old layout since it was last known to be right.
+        unsure_bytes: u64,
+    }
+}
+
+/// Rows that are written beside the run, by [`Beside`](crate::Beside).
+pub trait SampledBeside: crate::table::Table {}
+impl SampledBeside for DnfsServerRow {}
+impl SampledBeside for DnfsChannelRow {}
+impl SampledBeside for DnfsFileRow {}
+impl SampledBeside for DnfsStatRow {}
+impl SampledBeside for DnfsMoveRow {}
 
 /// Rows that belong to a phase and say what the database itself saw.
 pub trait PhaseOwned: crate::table::Table {}

@@ -67,7 +67,7 @@ fn image(experiment: &Experiment) -> rusqlite::Result<Vec<u8>> {
     Ok(db.serialize("main")?.to_vec())
 }
 
-fn connect_writer(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn connect_writer(path: &Path) -> rusqlite::Result<Connection> {
     let db = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,

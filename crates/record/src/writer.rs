@@ -6,8 +6,8 @@
 
 use crate::rows::{
     BlockRow, CheckRow, ConfigurationRow, CounterRow, CurvePointRow, Ending, EstimateRow, EventRow,
-    Experiment, FactRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow, PlanRow, ReferenceRow, VisitEndRow,
-    VisitOwned, VisitRow, WorkloadRow,
+    Experiment, FactRow, HistogramRow, IntervalRow, PhaseOwned, PhaseRow, PlanRow, ReferenceRow,
+    SampledBeside, VisitEndRow, VisitOwned, VisitRow, WorkloadRow,
 };
 use crate::table::{Table, insert};
 use crate::{RecordError, chain, schema};
@@ -41,6 +41,15 @@ impl Writer {
     /// Where the record is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Another connection to the same file, for what a thread samples while this one has other things to do.
+    ///
+    /// # Errors
+    /// [`RecordError::Sqlite`].
+    pub fn beside(&self) -> Result<Beside> {
+        let db = schema::connect_writer(&self.path).map_err(|e| self.failed(e))?;
+        Ok(Beside { db, path: self.path.clone() })
     }
 
     /// Keeps one fact.
@@ -276,6 +285,31 @@ impl Writer {
 
     fn failed(&self, source: rusqlite::Error) -> RecordError {
         RecordError::Sqlite { path: self.path.clone(), act: "written", cause: source }
+    }
+}
+
+/// A second connection that fills a record: samples of no visit, which nothing waits for. It is dropped before [`Writer::finish`].
+#[derive(Debug)]
+pub struct Beside {
+    db: Connection,
+    path: PathBuf,
+}
+
+impl Beside {
+    /// Keeps samples, all or none; whoever reads the record beside us sees them at once.
+    ///
+    /// # Errors
+    /// [`RecordError::Sqlite`].
+    pub fn add<T: SampledBeside>(&mut self, rows: &[T]) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let written = (|| {
+            let all = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            rows.iter().try_for_each(|row| insert(&all, None, row).map(drop))?;
+            all.commit()
+        })();
+        written.map_err(|cause| RecordError::Sqlite { path: self.path.clone(), act: "written", cause })
     }
 }
 

@@ -45,7 +45,7 @@ impl RunRecord {
         sqlite::prepare(&db, move || now)?;
         sqlite::create_dual(&db)?;
         let tables = |name: &str| db.table_exists(None, name);
-        for view in VIEWS {
+        for view in VIEWS.iter().chain(dnfs::VIEWS) {
             // A record of an older schema has not all tables.
             if tables(view.from)? {
                 db.execute_batch(&format!("CREATE TEMP VIEW [{}] AS {}", view.name, view.query))?;
@@ -117,6 +117,8 @@ impl RunRecord {
         names.into_iter().map(columns).collect()
     }
 }
+
+mod dnfs;
 
 /// A view over a record's tables.
 struct RecordView {

@@ -1,7 +1,8 @@
 //! A run's record, asked with the queries that DBAs know.
 
 use record::{
-    AshRow, EstimateRow, Experiment, FileStatRow, PhaseRow, StatisticRow, VisitRow, WaitEventRow, Writer,
+    AshRow, DnfsChannelRow, DnfsFileRow, DnfsServerRow, DnfsStatRow, EstimateRow, Experiment, FileStatRow,
+    PhaseRow, StatisticRow, VisitRow, WaitEventRow, Writer,
 };
 use sql::RunRecord;
 use std::path::Path;
@@ -65,7 +66,43 @@ fn write(path: &Path) {
         ..EstimateRow::default()
     };
     writer.estimate(&figure("read_iops_max", 12_345.6, Some(812_345.0))).expect("a figure");
+    dnfs(&writer);
     writer.finish("finished").expect("the end");
+}
+
+/// An export by two channels, one of which is gone.
+fn dnfs(writer: &Writer) {
+    let mut beside = writer.beside().expect("another connection");
+    let server = DnfsServerRow {
+        server: "filer".into(),
+        export: "/vol/data".into(),
+        port: 2049,
+        version: "pNFS".into(),
+        read_max: 1 << 20,
+        ..DnfsServerRow::default()
+    };
+    beside.add(&[server]).expect("a server");
+    let channel = |channel, reads: u64, data_server| DnfsChannelRow {
+        channel,
+        worker: 1,
+        address: format!("192.0.2.{}:2049", channel + 1),
+        local_port: Some(700 + channel),
+        data_server,
+        state: "UP".into(),
+        reads,
+        reads_done: reads,
+        read_bytes: reads * 8192,
+        read_ns: reads * 355_000,
+        ..DnfsChannelRow::default()
+    };
+    let rows = [channel(0, 1, false), channel(1, 500, true), channel(1, 1000, true)];
+    beside.add(&rows).expect("channels");
+    let file =
+        DnfsFileRow { path: "users01.dbf".into(), bytes: Some(8192), moves: 1, ..DnfsFileRow::default() };
+    beside.add(&[file]).expect("a file");
+    let calls =
+        |operation: &str, calls| DnfsStatRow { operation: operation.into(), calls, ..DnfsStatRow::default() };
+    beside.add(&[calls("READ", 7), calls("READ", 1001), calls("LAYOUTGET", 2)]).expect("calls");
 }
 
 fn check(db: &mut RunRecord, query: &str, expected: &str) {
@@ -113,6 +150,22 @@ fn a_run_answers_like_an_instance() {
     );
     check(db, "select max_iops, latency from dba_rsrc_io_calibrate", "12346|0.812");
     check(db, "select status from v$io_calibration_status", "READY");
+    check(
+        db,
+        "select svrname, dirname, nfsport, nfsversion, rtmax from v$dnfs_servers",
+        "filer|/vol/data|2049|pNFS|1048576",
+    );
+    check(
+        db,
+        "select svrname, path, ch_id, sends, clientport, state, data_server, read_micro_avg from v$dnfs_channels order by ch_id",
+        "filer|192.0.2.1:2049|0|1|700|UP|NO|355\nfiler|192.0.2.2:2049|1|1000|701|UP|YES|355",
+    );
+    check(db, "select filename, filesize, moves from v$dnfs_files", "users01.dbf|8192|1");
+    check(
+        db,
+        "select nfs_read, nfs_write, nfs_layoutget, nfs_readbytes from v$dnfs_stats",
+        "1001|0|2|8200192",
+    );
     check(db, "select kind from experiment where sysdate > '2026'", "calibrate");
     check(db, "select count(*) from phase", "1");
     let names = db.names().expect("names");

@@ -5,10 +5,12 @@
 
 mod files;
 mod folder;
+mod sampler;
 mod stamped;
 
 pub use files::OpenFiles;
 pub use folder::Folder;
+pub use sampler::ExportSampler;
 pub(crate) use stamped::write_stamped;
 
 use crate::LabError;
@@ -16,15 +18,19 @@ use io::{IoError, RealStorage, Storage};
 use nfs::{Mount, MountFacts, Url, Version};
 use record::FactRow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What is spoken where the URL does not say: it needs one port, and no port mapper.
 const VERSION_DEFAULT: Version = Version::V41;
 
 static MOUNTED: Mutex<Vec<Mounted>> = Mutex::new(Vec::new());
+static NUMBERS: AtomicU32 = AtomicU32::new(0);
 
 /// An entry of the table; the newest of a path is the one in force.
 struct Mounted {
+    /// Which one of this process.
+    number: u32,
     url: Url,
     path: PathBuf,
     storage: Weak<nfs::Storage>,
@@ -114,7 +120,7 @@ fn in_force(path: &Path) -> Option<(Url, Arc<nfs::Storage>)> {
 #[derive(Clone)]
 pub struct Export {
     /// Holds the mount.
-    _storage: Arc<nfs::Storage>,
+    storage: Arc<nfs::Storage>,
     url: Url,
     path: PathBuf,
 }
@@ -134,8 +140,14 @@ impl Export {
         let storage = Arc::new(nfs::Storage::new(mount, path.clone()));
         let mut mounted = MOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
         mounted.retain(|mounted| mounted.storage.strong_count() > 0);
-        mounted.push(Mounted { url: url.clone(), path: path.clone(), storage: Arc::downgrade(&storage) });
-        Ok(Self { _storage: storage, url, path })
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        mounted.push(Mounted {
+            number,
+            url: url.clone(),
+            path: path.clone(),
+            storage: Arc::downgrade(&storage),
+        });
+        Ok(Self { storage, url, path })
     }
 
     /// The export of `path`, which is mounted, once more in `version`: until the result is dropped, files that are opened there are
@@ -152,6 +164,14 @@ impl Export {
     /// Its path, and the beginning of the paths of everything in it.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+impl Drop for Export {
+    fn drop(&mut self) {
+        let mounted = MOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+        let ours = mounted.iter().find(|it| std::ptr::eq(it.storage.as_ptr(), Arc::as_ptr(&self.storage)));
+        ours.into_iter().for_each(sampler::leave);
     }
 }
 

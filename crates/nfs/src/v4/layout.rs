@@ -25,6 +25,16 @@ pub enum LayoutKind {
     Flexible = 4,
 }
 
+impl LayoutKind {
+    /// As people call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Flexible => "flexible files",
+        }
+    }
+}
+
 /// What a server calls a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DeviceId(pub [u8; 16]);

@@ -2,8 +2,8 @@
 
 use record::json::json;
 use record::{
-    CheckRow, ConfigurationRow, CounterRow, CurvePointRow, EstimateRow, Experiment, FactRow, IntervalRow,
-    PhaseRow, Reader, ReferenceRow, VisitRow, Writer,
+    CheckRow, ConfigurationRow, CounterRow, CurvePointRow, DnfsChannelRow, EstimateRow, Experiment, FactRow,
+    IntervalRow, PhaseRow, Reader, ReferenceRow, VisitRow, Writer,
 };
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -160,6 +160,20 @@ pub fn references() -> ReferenceRow {
     }
 }
 
+pub fn dnfs_channel() -> DnfsChannelRow {
+    DnfsChannelRow {
+        t_ns: 1_000,
+        address: text("192.0.2.1:2049"),
+        local: Some(text("192.0.2.9")),
+        local_port: Some(777),
+        state: text("UP"),
+        reads: 10,
+        reads_done: 10,
+        read_ns: 3_550_000,
+        ..DnfsChannelRow::default()
+    }
+}
+
 pub const HISTOGRAM: [u8; 5] = [0, 1, 127, 128, 255];
 
 /// Writes a record of one measured and one open visit into a new folder; not finished.
@@ -195,6 +209,7 @@ fn fill(path: &Path) -> Result<Writer, record::RecordError> {
     writer.check(&check())?;
     writer.estimate(&estimate())?;
     writer.references(&references())?;
+    writer.beside()?.add(&[dnfs_channel()])?;
     writer.event("collapse", &json!({"n": 80, "sentence": "…"}))?;
     Ok(writer)
 }
