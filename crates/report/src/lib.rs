@@ -159,6 +159,8 @@ pub const COLUMNS: &[&str] = &[
     "by Little",
     "client CPU",
     "stolen",
+    "node",
+    "channels",
 ];
 
 /// The report for a terminal of `width` columns (80 is enough; below 60 is taken as 60), with ANSI colours when `color`.

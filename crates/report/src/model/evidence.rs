@@ -66,6 +66,8 @@ pub struct Evidence {
     pub buffers: Vec<BufferStateRow>,
     /// The redo log.
     pub redo: Vec<RedoStateRow>,
+    /// What our own NFS client saw.
+    pub dnfs: super::dnfs::Rows,
     /// The user's own mix, where one was given with the report.
     pub given: Option<Given>,
 }
@@ -125,6 +127,7 @@ impl Evidence {
             native: of_visits(reader, &sampled)?,
             buffers: of_visits(reader, &watched)?,
             redo: of_visits(reader, &sampled)?,
+            dnfs: super::dnfs::Rows::read(reader)?,
             given: None,
         })
     }

@@ -11,6 +11,7 @@ pub mod compare;
 pub mod curve;
 pub mod database;
 pub mod devices;
+pub mod dnfs;
 pub mod doubts;
 pub mod evidence;
 pub mod factors;
@@ -60,6 +61,8 @@ pub struct Model {
     pub comparison: Option<Comparison>,
     /// What the database saw, where one configuration was run.
     pub database: Option<Database>,
+    /// What our own NFS client saw, where an export was used.
+    pub dnfs: Option<dnfs::Dnfs>,
     /// What a flash cache would be worth, where that was asked.
     pub advice: Option<Advice>,
     /// What processes asked of the kernel, where they were traced.
@@ -193,6 +196,7 @@ impl Model {
             facts: evidence.facts.clone(),
             time_line: if compares { TimeLine::read(evidence) } else { None },
             database,
+            dnfs: dnfs::Dnfs::of(&evidence.dnfs),
             advice: Advice::read(evidence),
             trace: trace::Trace::read(evidence),
             doubts,

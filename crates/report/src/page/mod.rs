@@ -10,6 +10,7 @@ mod compare;
 mod compared;
 mod configurations;
 mod devices;
+mod dnfs;
 mod mix;
 mod network;
 mod notes;
@@ -52,6 +53,7 @@ fn single(model: &Model) -> String {
         (None, Some(database)) => body.push_str(&run::sections(database)),
         (None, None) => body.push_str(&calibrate::sections(model)),
     }
+    body.extend(model.dnfs.iter().map(dnfs::section));
     if let Some(line) = &model.time_line {
         body.push_str(&time_line(line));
     }

@@ -11,6 +11,7 @@ mod canvas;
 mod compare;
 mod compared;
 mod devices;
+mod dnfs;
 mod network;
 mod passes;
 mod plot;
@@ -55,6 +56,7 @@ fn single(page: Page, model: &Model) -> String {
         (None, Some(database)) => out.push_str(&run::report(page, database)),
         (None, None) => out.push_str(&calibrate::report(page, model)),
     }
+    out.extend(model.dnfs.iter().map(|seen| dnfs::report(page, seen)));
     out.push_str(&doubts(page, &model.doubts));
     out.push_str(&how(page, model));
     out
