@@ -61,6 +61,9 @@ impl FromStr for Url {
         let (server, port) = match place.strip_prefix('[') {
             Some(bracketed) => {
                 let (server, after) = bracketed.split_once(']').ok_or_else(|| wrong("a ] is missing"))?;
+                if !server.contains(':') || server.starts_with('[') {
+                    return Err(wrong("in brackets stands an IPv6 address"));
+                }
                 (server, after.strip_prefix(':').or(after.is_empty().then_some("")))
             }
             None => place.split_once(':').map_or((place, Some("")), |(server, port)| (server, Some(port))),
@@ -196,6 +199,8 @@ mod tests {
             "nfs://f:/v",
             "nfs://[fd00::1/v",
             "nfs://[::1]x/v",
+            "nfs://[[::1]/v",
+            "nfs://[filer]/v",
             "nfs://f/v?version=5",
             "nfs://f/v?mountport=x",
             "nfs://f/v?nolock",

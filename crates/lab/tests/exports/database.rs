@@ -56,7 +56,8 @@ pub fn assert_recovered(what: &str, mount: &dyn Fn() -> Mount, directory: &Path,
     instance.shutdown(Shutdown::Immediate).expect("an orderly end");
     let storage = nfs::Storage::new(mount(), PREFIX);
     let alert = storage.read(&directory.join("alert.log")).expect("the alert log");
-    assert!(String::from_utf8_lossy(&alert).contains("opening after a crash"), "{what}");
+    let alert = String::from_utf8_lossy(&alert);
+    assert!(alert.contains("opening after a crash"), "{what}: {alert}");
 }
 
 /// Runs test `name` of this program as a process of its own, which finds `value` in its environment, and kills it at work. Result: how many commits were

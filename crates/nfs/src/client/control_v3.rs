@@ -7,7 +7,7 @@ use super::file::How;
 use crate::rpc::Procedure;
 use crate::v3::{self, Create};
 use crate::xdr::{Reader, Writer};
-use crate::{Attributes, Fault, Handle, Status, mount, portmap};
+use crate::{Attributes, Fault, Handle, Kind, Status, mount, portmap};
 use units::{Nanos, clock};
 
 /// `NFS_PROGRAM` of MOUNT.
@@ -103,7 +103,21 @@ impl Control {
         let mut handle = None;
         if let Some(create) = create {
             let encode = |w: &mut Writer| v3::create(w, directory, name, create);
-            handle = self.call(v3::CREATE, encode, v3::read_create, deadline)?.handle;
+            handle = match self.call(v3::CREATE, encode, v3::read_create, deadline) {
+                Ok(made) => made.handle,
+                // `nfs3_server` refuses any name that exists. Where that may be, the file that has it is meant.
+                Err(trouble @ Trouble::Fault(Fault::Refused { status: Status::EXIST, .. }))
+                    if matches!(how, How::Create { .. }) =>
+                {
+                    let found = self.lookup_v3(directory, name, deadline)?;
+                    let is_file = self.attributes_v3(&found, deadline)?.kind == Kind::Regular;
+                    if !is_file {
+                        return Err(trouble);
+                    }
+                    Some(found)
+                }
+                Err(trouble) => return Err(trouble),
+            };
         }
         let handle = match handle {
             Some(handle) => handle,

@@ -4,5 +4,6 @@ mod cut;
 mod data;
 mod refusals;
 mod restart;
+mod stamped;
 mod stand;
 mod storage;
