@@ -37,6 +37,7 @@ pub const TEST: &[Need] = &[
     ("ip", "iproute2"),
     ("/usr/include/nfsc/libnfs.h", "libnfs-dev"),
     ("openssl", "openssl"),
+    ("tshark", "tshark"),
 ];
 
 /// What the benchmarks call.
