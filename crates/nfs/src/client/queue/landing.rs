@@ -83,7 +83,7 @@ mod tests {
     use crate::xdr::Writer;
     use units::{Rng, Seed};
 
-    const ASKED: u32 = 200_000;
+    const ASKED: u32 = 400_000;
     const LAST: u32 = 1 << 31;
 
     /// What is wrong with a reply.
@@ -160,7 +160,7 @@ mod tests {
         let mut records = Records::new(1 << 20);
         let (mut buffer, mut landing, mut landed) = (vec![0xee; ASKED as usize], None, 0);
         let (mut rest, mut given) = (stream, Vec::new());
-        let pieces_max = 1 << rng.below(19);
+        let pieces_max = 1 << rng.below(20);
         while !rest.is_empty() {
             let mut take = (rng.below(pieces_max) as usize + 1).min(rest.len());
             let missing = records.missing().min(take);
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn landed_payloads_are_those_that_are_copied_however_the_stream_was_cut() {
         let mut landed_in_all = 0;
-        for seed in 0..120 {
+        for seed in 0..80 {
             println!("seed {seed}");
             let mut rng = Rng::new(Seed(seed));
             let version = [Version::V3, Version::V40, Version::V41][rng.below(3) as usize];
@@ -225,7 +225,7 @@ mod tests {
             assert!(copied == given, "{version}: {:?}", given.iter().map(|(xid, _)| xid).collect::<Vec<_>>());
             landed_in_all += landed;
         }
-        assert!(landed_in_all > 150, "{landed_in_all} payloads landed");
+        assert!(landed_in_all > 100, "{landed_in_all} payloads landed");
     }
 
     #[test]
@@ -234,11 +234,11 @@ mod tests {
         for version in [Version::V3, Version::V40, Version::V41] {
             for lie in LIES {
                 // Padded, so that the padding can miss.
-                let data = vec![7; 100_001];
+                let data = vec![7; 300_001];
                 let record = reply(version, 9, &data, lie, &mut rng);
                 let message = &record[4..];
                 let ours = |xid| (xid == 9).then_some((5, ASKED));
-                for begun in (0..message.len()).step_by(7) {
+                for begun in (0..message.len()).step_by(29) {
                     if let Some((index, range)) = payload(version, &message[..begun], message.len(), ours) {
                         assert_eq!((lie, index), (Lie::Nothing, 5));
                         assert!(range.start <= begun && begun < range.end);
