@@ -16,6 +16,8 @@ use units::Nanos;
 const PORT_TRIES: u32 = 50;
 /// 127.0.0.1 and on.
 const NODES_MAX: usize = 32;
+/// As many as a client takes.
+const PATHS_MAX: usize = 4;
 
 /// Which layouts the nodes give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub enum WrongNode {
 pub struct ClusterOptions {
     /// How many nodes, 1 to 32: 127.0.0.1, 127.0.0.2 and on.
     pub nodes: usize,
+    /// Addresses of each node, 1 to 4: of the first 127.0.0.1, 127.0.1.1, 127.0.2.1, 127.0.3.1.
+    pub paths: usize,
     /// Port of all of them; 0: one that is free.
     pub port: u16,
     /// Directories in the root, each with the nodes that keep its data, in the order of its stripes.
@@ -73,6 +77,7 @@ impl Default for ClusterOptions {
         let volume = |name: &str, nodes: &[usize]| (name.to_owned(), nodes.to_vec());
         Self {
             nodes: 2,
+            paths: 1,
             port: 0,
             volumes: vec![volume("a", &[0]), volume("b", &[1]), volume("striped", &[0, 1])],
             stripe_bytes: PIECE_BYTES as u32,
@@ -148,8 +153,9 @@ impl Cluster {
         check(&options)?;
         let (listeners, port) = listen(&options)?;
         let cluster = Self::unserved(options, port)?;
-        for (node, listener) in cluster.shared.nodes.iter().zip(listeners) {
-            node.serve(&cluster.shared, listener)?;
+        for (at, listener) in listeners.into_iter().enumerate() {
+            let (node, path) = (at / cluster.shared.options.paths, at % cluster.shared.options.paths);
+            cluster.shared.nodes[node].serve(&cluster.shared, path, listener)?;
         }
         Ok(cluster)
     }
@@ -158,7 +164,10 @@ impl Cluster {
     pub(crate) fn unserved(options: ClusterOptions, port: u16) -> Result<Self, LabError> {
         let budget = Arc::new(Budget { bytes_max: options.bytes_max, used: 0.into() });
         let nodes = (0..options.nodes)
-            .map(|index| Node::new(index, SocketAddr::new(address(index), port), budget.clone()))
+            .map(|index| {
+                let paths = (0..options.paths).map(|path| SocketAddr::new(address(index, path), port));
+                Node::new(index, &paths.collect::<Vec<_>>(), budget.clone())
+            })
             .collect();
         let tree = Tree::new(vec![0]);
         for (name, nodes) in &options.volumes {
@@ -193,7 +202,7 @@ impl Cluster {
         self.shared.nodes[node].address
     }
 
-    /// How to mount directory `export` by node `node`.
+    /// How to mount directory `export` by node `node`, by all of its paths.
     ///
     /// # Panics
     /// When there is no such node: a bug.
@@ -201,7 +210,10 @@ impl Cluster {
         let address = self.address(node);
         Target {
             server: name(node).to_string(),
-            paths: vec![Path { remote: address.ip(), local: None }],
+            paths: self.shared.nodes[node]
+                .addresses()
+                .map(|address| Path { remote: address.ip(), local: None })
+                .collect(),
             port: address.port(),
             mount_port: Some(address.port()),
             export: export.to_owned(),
@@ -262,6 +274,33 @@ impl Cluster {
         self.node(node)?.restore(&self.shared)
     }
 
+    /// Breaks the connections that came by path `path` of node `node`, from 0, and refuses new ones there.
+    ///
+    /// # Errors
+    /// [`LabError::Node`], [`LabError::Options`].
+    pub fn cut_path(&self, node: usize, path: usize) -> Result<(), LabError> {
+        self.has_path(path)?;
+        self.node(node)?.cut_path(path);
+        Ok(())
+    }
+
+    /// Takes connections there again.
+    ///
+    /// # Errors
+    /// [`LabError`].
+    pub fn restore_path(&self, node: usize, path: usize) -> Result<(), LabError> {
+        self.has_path(path)?;
+        self.node(node)?.restore_path(&self.shared, path)
+    }
+
+    fn has_path(&self, path: usize) -> Result<(), LabError> {
+        let paths = self.shared.options.paths;
+        if path < paths {
+            return Ok(());
+        }
+        Err(LabError::Options(format!("there is no path {}; each node has {paths}", path + 1)))
+    }
+
     /// Restarts node `node`: connections and all that it remembers of clients are gone, and so are
     /// writes that were not committed; other data stays.
     ///
@@ -309,14 +348,17 @@ pub(crate) fn name(node: usize) -> char {
     char::from_u32('A' as u32 + node as u32).unwrap_or('?')
 }
 
-fn address(node: usize) -> IpAddr {
-    Ipv4Addr::new(127, 0, 0, node as u8 + 1).into()
+fn address(node: usize, path: usize) -> IpAddr {
+    Ipv4Addr::new(127, 0, path as u8, node as u8 + 1).into()
 }
 
 fn check(options: &ClusterOptions) -> Result<(), LabError> {
     let wrong = |text: String| Err(LabError::Options(text));
     if !(1..=NODES_MAX).contains(&options.nodes) {
         return wrong(format!("{} nodes; 1 to {NODES_MAX} can be had", options.nodes));
+    }
+    if !(1..=PATHS_MAX).contains(&options.paths) {
+        return wrong(format!("{} paths; 1 to {PATHS_MAX} can be had", options.paths));
     }
     if options.stripe_bytes == 0 || !u64::from(options.stripe_bytes).is_multiple_of(PIECE_BYTES) {
         return wrong(format!("stripes of {} bytes; multiples of 65536 can be had", options.stripe_bytes));
@@ -329,16 +371,17 @@ fn check(options: &ClusterOptions) -> Result<(), LabError> {
     Ok(())
 }
 
-/// A listener for each node, all at the same port.
+/// A listener for each path of each node, all at the same port.
 fn listen(options: &ClusterOptions) -> Result<(Vec<TcpListener>, u16), LabError> {
     let mut tries = 0;
     loop {
         let result: std::io::Result<_> = (|| {
-            let first = TcpListener::bind((address(0), options.port))?;
+            let first = TcpListener::bind((address(0, 0), options.port))?;
             let port = first.local_addr()?.port();
             let mut listeners = vec![first];
-            for node in 1..options.nodes {
-                listeners.push(TcpListener::bind((address(node), port))?);
+            for at in 1..options.nodes * options.paths {
+                let address = address(at / options.paths, at % options.paths);
+                listeners.push(TcpListener::bind((address, port))?);
             }
             Ok((listeners, port))
         })();

@@ -11,7 +11,8 @@ use units::Nanos;
 pub const HELP: &str = "move PATH NODES [recall|notify|flags|silent]   a volume or file goes to nodes, in the order of stripes: move /a B
 layouts none|files|flex-v3|flex-v4.1            layouts that are given from now on
 wrong-node forward|STATUS                       what a data server does with data that another keeps: wrong-node 10080
-cut NODE, restore NODE, restart NODE            connections are broken; taken again; everything about clients is forgotten
+cut NODE [PATH], restore NODE [PATH]            connections are broken; taken again: by one path (1 first), or by all
+restart NODE                                    everything about clients is forgotten
 expire NODE                                     leases of all clients end now
 fail NODE STATUS TIMES                          the next transfers fail: fail A 70 5
 delay NODE MICROSECONDS                         each transfer takes longer; 0 ends it
@@ -34,10 +35,10 @@ pub enum Command {
     Layouts(Layouts),
     /// [`Cluster::set_wrong_node`].
     WrongNode(WrongNode),
-    /// [`Cluster::cut`].
-    Cut(usize),
-    /// [`Cluster::restore`].
-    Restore(usize),
+    /// [`Cluster::cut`], or [`Cluster::cut_path`].
+    Cut(usize, Option<usize>),
+    /// [`Cluster::restore`], or [`Cluster::restore_path`].
+    Restore(usize, Option<usize>),
     /// [`Cluster::restart`].
     Restart(usize),
     /// [`Cluster::expire`].
@@ -100,8 +101,10 @@ impl FromStr for Command {
             }),
             ["wrong-node", "forward"] => Self::WrongNode(WrongNode::Forward),
             ["wrong-node", status] => Self::WrongNode(WrongNode::Refuse(Status(number(status)?))),
-            ["cut", node] => Self::Cut(one(node)?),
-            ["restore", node] => Self::Restore(one(node)?),
+            ["cut", node] => Self::Cut(one(node)?, None),
+            ["cut", node, path] => Self::Cut(one(node)?, Some(nth(path)?)),
+            ["restore", node] => Self::Restore(one(node)?, None),
+            ["restore", node, path] => Self::Restore(one(node)?, Some(nth(path)?)),
             ["restart", node] => Self::Restart(one(node)?),
             ["expire", node] => Self::Expire(one(node)?),
             ["fail", node, status, times] => {
@@ -120,6 +123,12 @@ impl FromStr for Command {
 
 fn number(word: &str) -> Result<u32, LabError> {
     word.parse().map_err(|_| LabError::Command(format!("{word:?} is no number")))
+}
+
+/// From 1 as typed, from 0 as counted.
+fn nth(word: &str) -> Result<usize, LabError> {
+    let path = number(word)?.checked_sub(1);
+    path.map(|path| path as usize).ok_or_else(|| LabError::Command("the first path is 1".into()))
 }
 
 /// A node's letter.
@@ -160,8 +169,10 @@ impl Cluster {
             }
             Command::Layouts(layouts) => self.set_layouts(*layouts),
             Command::WrongNode(what) => self.set_wrong_node(*what),
-            Command::Cut(node) => self.cut(*node)?,
-            Command::Restore(node) => self.restore(*node)?,
+            Command::Cut(node, None) => self.cut(*node)?,
+            Command::Cut(node, Some(path)) => self.cut_path(*node, *path)?,
+            Command::Restore(node, None) => self.restore(*node)?,
+            Command::Restore(node, Some(path)) => self.restore_path(*node, *path)?,
             Command::Restart(node) => self.restart(*node)?,
             Command::Expire(node) => self.expire(*node)?,
             Command::Fail { node, status, times } => self.fail(*node, *status, *times)?,
@@ -213,11 +224,13 @@ mod tests {
             ("fail A 70 5", Command::Fail { node: 0, status: Status::STALE, times: 5 }),
             ("delay C 250", Command::Delay { node: 2, delay: Nanos(250_000) }),
             ("wrong-node 10080", Command::WrongNode(WrongNode::Refuse(Status::PNFS_NO_LAYOUT))),
+            ("cut A 2", Command::Cut(0, Some(1))),
+            ("restore b", Command::Restore(1, None)),
             ("layouts flex-v3", Command::Layouts(Layouts::Flexible(DataServer::V3))),
         ] {
             assert_eq!(line.parse::<Command>().expect(line), expected);
         }
-        for line in ["", "move /a", "move /a 7", "fail A x 5", "cut AB", "move /a B loudly"] {
+        for line in ["", "move /a", "move /a 7", "fail A x 5", "cut AB", "cut A 0", "move /a B loudly"] {
             assert!(line.parse::<Command>().is_err(), "{line}");
         }
     }

@@ -32,11 +32,19 @@ pub(crate) struct Node {
     pub(crate) mute: AtomicBool,
     fault: Mutex<Fault>,
     faulty: AtomicBool,
+    /// By path.
+    doors: Vec<Door>,
+    /// Each with the path that it came by.
+    connections: Mutex<HashMap<u64, (usize, TcpStream)>>,
+    next_connection: AtomicU64,
+}
+
+/// An address that a node listens at.
+struct Door {
+    address: SocketAddr,
     /// Nobody is let in.
     closed: AtomicBool,
     accepting: Mutex<Option<std::thread::JoinHandle<()>>>,
-    connections: Mutex<HashMap<u64, TcpStream>>,
-    next_connection: AtomicU64,
 }
 
 /// What goes wrong with transfers.
@@ -48,10 +56,12 @@ pub(crate) struct Fault {
 }
 
 impl Node {
-    pub(crate) fn new(index: usize, address: SocketAddr, budget: Arc<Budget>) -> Self {
+    pub(crate) fn new(index: usize, addresses: &[SocketAddr], budget: Arc<Budget>) -> Self {
+        let door = |&address| Door { address, closed: true.into(), accepting: Mutex::default() };
         Self {
             index,
-            address,
+            address: addresses[0],
+            doors: addresses.iter().map(door).collect(),
             store: Store::new(budget),
             interconnect: Interconnect::default(),
             counters: Counting::default(),
@@ -61,48 +71,68 @@ impl Node {
             mute: false.into(),
             fault: Mutex::new(Fault { status: Status::IO, times: 0, delay: Nanos(0) }),
             faulty: false.into(),
-            closed: true.into(),
-            accepting: Mutex::default(),
             connections: Mutex::default(),
             next_connection: 0.into(),
         }
     }
 
-    /// Takes connections from `listener`, each with a thread of its own.
-    pub(crate) fn serve(&self, shared: &Arc<Shared>, listener: TcpListener) -> Result<(), LabError> {
-        self.closed.store(false, Ordering::Release);
+    /// Takes connections from `listener`, which is at the address of `path`, each with a thread of its own.
+    pub(crate) fn serve(
+        &self,
+        shared: &Arc<Shared>,
+        path: usize,
+        listener: TcpListener,
+    ) -> Result<(), LabError> {
+        let door = &self.doors[path];
+        door.closed.store(false, Ordering::Release);
         let (weak, index) = (Arc::downgrade(shared), self.index);
         let thread = std::thread::Builder::new()
             .name(format!("node {}", name(index)))
-            .spawn(move || accept(&weak, index, &listener))
+            .spawn(move || accept(&weak, index, path, &listener))
             .map_err(|error| LabError::Machine { what: "a thread".into(), error })?;
-        *lock(&self.accepting) = Some(thread);
+        *lock(&door.accepting) = Some(thread);
         Ok(())
     }
 
-    /// Closes the listener and all connections.
+    /// Its addresses, by path.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.doors.iter().map(|door| door.address)
+    }
+
+    /// Closes all listeners and connections.
     pub(crate) fn cut(&self) {
-        if self.closed.swap(true, Ordering::AcqRel) {
+        (0..self.doors.len()).for_each(|path| self.cut_path(path));
+    }
+
+    /// Closes one, and the connections that came by it.
+    pub(crate) fn cut_path(&self, path: usize) {
+        let door = &self.doors[path];
+        if door.closed.swap(true, Ordering::AcqRel) {
             return;
         }
         // Whoever accepts looks up.
-        let _ = TcpStream::connect(self.address);
-        if let Some(thread) = lock(&self.accepting).take() {
+        let _ = TcpStream::connect(door.address);
+        if let Some(thread) = lock(&door.accepting).take() {
             let _ = thread.join();
         }
-        for stream in lock(&self.connections).values() {
+        for (_, stream) in lock(&self.connections).values().filter(|(by, _)| *by == path) {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
     pub(crate) fn restore(&self, shared: &Arc<Shared>) -> Result<(), LabError> {
-        if !self.closed.load(Ordering::Acquire) {
+        (0..self.doors.len()).try_for_each(|path| self.restore_path(shared, path))
+    }
+
+    pub(crate) fn restore_path(&self, shared: &Arc<Shared>, path: usize) -> Result<(), LabError> {
+        let door = &self.doors[path];
+        if !door.closed.load(Ordering::Acquire) {
             return Ok(());
         }
-        let what = || format!("listening at {}", self.address);
+        let what = || format!("listening at {}", door.address);
         let listener =
-            TcpListener::bind(self.address).map_err(|error| LabError::Machine { what: what(), error })?;
-        self.serve(shared, listener)
+            TcpListener::bind(door.address).map_err(|error| LabError::Machine { what: what(), error })?;
+        self.serve(shared, path, listener)
     }
 
     /// What a restart takes away.
@@ -154,11 +184,11 @@ impl Node {
     }
 }
 
-fn accept(shared: &Weak<Shared>, index: usize, listener: &TcpListener) {
+fn accept(shared: &Weak<Shared>, index: usize, path: usize, listener: &TcpListener) {
     while let Ok((stream, _)) = listener.accept() {
         let Some(shared) = shared.upgrade() else { return };
         let node = &shared.nodes[index];
-        if node.closed.load(Ordering::Acquire) {
+        if node.doors[path].closed.load(Ordering::Acquire) {
             return;
         }
         let mut connections = lock(&node.connections);
@@ -167,7 +197,7 @@ fn accept(shared: &Weak<Shared>, index: usize, listener: &TcpListener) {
             continue;
         }
         let id = node.next_connection.fetch_add(1, Ordering::Relaxed);
-        connections.insert(id, copy);
+        connections.insert(id, (path, copy));
         drop(connections);
         let thread = std::thread::Builder::new().name(format!("node {} {id}", name(index)));
         let weak = Arc::downgrade(&shared);

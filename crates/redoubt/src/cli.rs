@@ -1,10 +1,12 @@
 //! What can be typed, and the help that teaches it.
 
 pub mod nfs_lab;
+pub mod oranfstab;
 pub mod place;
 pub mod profile;
 pub mod server;
 
+use self::oranfstab::Oranfstab;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use server::ServerOptions;
 use std::path::PathBuf;
@@ -110,6 +112,9 @@ pub struct Compare {
     /// Directory on the storage in question, or an export: nfs://server/path [default: .].
     #[arg(long, visible_alias = "server", value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// Where exports are said to be.
+    #[command(flatten)]
+    pub oranfstab: Oranfstab,
     /// Time budget in minutes; more time sees smaller differences [default: 4.5, or what the case takes].
     #[arg(long, allow_negative_numbers = true)]
     pub minutes: Option<f64>,
@@ -209,6 +214,9 @@ pub struct Run {
     /// Directory on the storage in question.
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
+    /// Where exports are said to be.
+    #[command(flatten)]
+    pub oranfstab: Oranfstab,
     /// Length of the measured window, minutes. growth takes what its rounds need.
     #[arg(long, default_value_t = 1.0)]
     pub minutes: f64,
@@ -318,6 +326,9 @@ pub struct Calibrate {
     /// Directory, export (nfs://server/path), existing file (only read) or block device (only read).
     #[arg(default_value = ".")]
     pub target: PathBuf,
+    /// Where exports are said to be.
+    #[command(flatten)]
+    pub oranfstab: Oranfstab,
     /// About 40 s; the maximum is then a lower bound.
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,

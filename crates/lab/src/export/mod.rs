@@ -6,11 +6,13 @@
 mod files;
 mod folder;
 mod sampler;
+mod source;
 mod stamped;
 
 pub use files::OpenFiles;
 pub use folder::Folder;
 pub use sampler::ExportSampler;
+pub use source::Source;
 pub(crate) use stamped::write_stamped;
 
 use crate::LabError;
@@ -21,9 +23,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// What is spoken where the URL does not say: it needs one port, and no port mapper.
-const VERSION_DEFAULT: Version = Version::V41;
-
 static MOUNTED: Mutex<Vec<Mounted>> = Mutex::new(Vec::new());
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
 
@@ -31,7 +30,7 @@ static NUMBERS: AtomicU32 = AtomicU32::new(0);
 struct Mounted {
     /// Which one of this process.
     number: u32,
-    url: Url,
+    source: Source,
     path: PathBuf,
     storage: Weak<nfs::Storage>,
 }
@@ -83,7 +82,8 @@ pub fn version(path: &Path) -> Option<Version> {
 /// What was found at the export of `path`, for the record; nothing on this machine. `varies`: the version is not the same all the time.
 pub fn fact_rows(path: &Path, varies: bool) -> Vec<FactRow> {
     let Some(storage) = is_export(path).then(|| mounted(path).ok()).flatten() else { return Vec::new() };
-    let MountFacts { version, read_max, write_max, .. } = storage.mount().facts();
+    let (MountFacts { version, read_max, write_max, .. }, source) =
+        (storage.mount().facts(), in_force(path).map(|(source, _)| source));
     let row = |name: &str, value: String, unit: &str| FactRow {
         layer: "filesystem".into(),
         object: path.display().to_string(),
@@ -92,11 +92,19 @@ pub fn fact_rows(path: &Path, varies: bool) -> Vec<FactRow> {
         unit: unit.into(),
         source: "our NFS client".into(),
     };
-    vec![
+    let oranfstab = source.as_ref().and_then(Source::oranfstab);
+    let oranfstab = oranfstab.map(|lines| row("oranfstab", lines, ""));
+    let known = vec![
         row("type", format!("{}, our own client", if varies { "NFS" } else { version.title() }), ""),
         row("read_max", read_max.to_string(), "bytes"),
         row("write_max", write_max.to_string(), "bytes"),
-    ]
+        row(
+            "paths",
+            storage.mount().target().paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            "",
+        ),
+    ];
+    known.into_iter().chain(oranfstab).collect()
 }
 
 /// What has happened between this process and its servers since this was asked last: connections lost and made, what was written again.
@@ -110,10 +118,10 @@ fn mounted(path: &Path) -> Result<Arc<nfs::Storage>, IoError> {
     Ok(in_force(path).ok_or_else(|| IoError::NoSuchFile { path: path.to_path_buf() })?.1)
 }
 
-fn in_force(path: &Path) -> Option<(Url, Arc<nfs::Storage>)> {
+fn in_force(path: &Path) -> Option<(Source, Arc<nfs::Storage>)> {
     let mounted = MOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
     let below = mounted.iter().rev().filter(|mounted| path.starts_with(&mounted.path));
-    below.filter_map(|mounted| Some((mounted.url.clone(), mounted.storage.upgrade()?))).next()
+    below.filter_map(|mounted| Some((mounted.source.clone(), mounted.storage.upgrade()?))).next()
 }
 
 /// An export in use, until the last copy of this is dropped.
@@ -121,33 +129,36 @@ fn in_force(path: &Path) -> Option<(Url, Arc<nfs::Storage>)> {
 pub struct Export {
     /// Holds the mount.
     storage: Arc<nfs::Storage>,
-    url: Url,
-    path: PathBuf,
+    source: Source,
+    /// In the export, or its root.
+    place: PathBuf,
 }
 
 impl Export {
     /// Connects to what `url` names, in its version unless another is given.
     ///
     /// # Errors
-    /// [`LabError::Target`]: no address, not reachable, another version, no such export, not for us.
+    /// As [`Export::of`].
     pub fn mount(url: &Url, version: Option<Version>) -> Result<Self, LabError> {
+        Self::of(&Source::Url(url.clone()), version)
+    }
+
+    /// Connects to what `source` names, in its version unless another is given.
+    ///
+    /// # Errors
+    /// [`LabError::Target`]: no address, not reachable, another version, no such export, not for us.
+    pub fn of(source: &Source, version: Option<Version>) -> Result<Self, LabError> {
         let refused = |error: &dyn std::fmt::Display| LabError::Target(error.to_string());
-        let version = version.or(url.version).unwrap_or(VERSION_DEFAULT);
-        let url = Url { version: Some(version), ..url.clone() };
-        let target = url.target(version).map_err(|error| refused(&error))?;
-        let mount = Mount::open(target, url.options()).map_err(|error| refused(&error))?;
-        let path = PathBuf::from(url.place());
+        let source = source.in_version(version);
+        let target = source.target().map_err(|error| refused(&error))?;
+        let mount = Mount::open(target, source.options()).map_err(|error| refused(&error))?;
+        let (path, place) = (source.root(), source.place());
         let storage = Arc::new(nfs::Storage::new(mount, path.clone()));
         let mut mounted = MOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
         mounted.retain(|mounted| mounted.storage.strong_count() > 0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        mounted.push(Mounted {
-            number,
-            url: url.clone(),
-            path: path.clone(),
-            storage: Arc::downgrade(&storage),
-        });
-        Ok(Self { storage, url, path })
+        mounted.push(Mounted { number, source: source.clone(), path, storage: Arc::downgrade(&storage) });
+        Ok(Self { storage, source, place })
     }
 
     /// The export of `path`, which is mounted, once more in `version`: until the result is dropped, files that are opened there are
@@ -156,14 +167,30 @@ impl Export {
     /// # Errors
     /// As [`Export::mount`].
     pub fn again(path: &Path, version: Version) -> Result<Self, LabError> {
-        let (url, _) = in_force(path)
+        let (source, _) = in_force(path)
             .ok_or_else(|| LabError::Target(format!("{} is on no export that is in use", path.display())))?;
-        Self::mount(&url, Some(version))
+        Self::of(&source, Some(version))
     }
 
-    /// Its path, and the beginning of the paths of everything in it.
+    /// The path of the place that was meant: the export's, or one below.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.place
+    }
+
+    /// The version in use, the ways to the server, and what it allows: one line.
+    pub fn negotiated(&self) -> String {
+        let mount = self.storage.mount();
+        let (target, (read_max, write_max)) = (mount.target(), mount.transfer_max());
+        let paths: Vec<_> = target.paths.iter().map(ToString::to_string).collect();
+        format!(
+            "{} with {}:{}, by {}; READ up to {}, WRITE up to {}",
+            target.version.title(),
+            target.server,
+            target.export,
+            paths.join(", "),
+            units::Bytes(read_max.into()),
+            units::Bytes(write_max.into())
+        )
     }
 }
 
@@ -177,13 +204,13 @@ impl Drop for Export {
 
 impl std::fmt::Debug for Export {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.url)
+        write!(f, "{:?}", self.source)
     }
 }
 
 impl PartialEq for Export {
     fn eq(&self, other: &Self) -> bool {
-        self.url == other.url
+        self.source == other.source
     }
 }
 

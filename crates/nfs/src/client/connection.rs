@@ -1,5 +1,6 @@
 //! One TCP connection: bytes out of many places, whole messages in, never blocking but where it says so.
 
+use super::control::Way;
 use super::target::Path;
 use crate::rpc::record::Records;
 use crate::xdr::{Malformed, Writer};
@@ -62,21 +63,16 @@ struct Landing {
 }
 
 impl Connection {
-    /// Connects to `port` by `path` until `deadline`, for payloads of at most `payload_bytes_max`.
-    pub(super) fn open(
-        path: &Path,
-        port: u16,
-        deadline: Nanos,
-        payload_bytes_max: usize,
-    ) -> std::io::Result<Self> {
+    /// Connects to `port` by `path` until `deadline`, for payloads of at most those of `way`.
+    pub(super) fn open(path: &Path, port: u16, deadline: Nanos, way: &Way) -> std::io::Result<Self> {
         let peer = SocketAddr::new(path.remote, port);
-        let stream = connect(peer, path.local, deadline)?;
+        let stream = connect(peer, path.local, deadline, way.dont_route)?;
         stream.set_nodelay(true)?;
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(RECEIVE_MAX.duration()))?;
         Ok(Self {
             stream: Arc::new(stream),
-            records: Records::new(payload_bytes_max + HEAD_BYTES_MAX),
+            records: Records::new(way.payload_bytes_max as usize + HEAD_BYTES_MAX),
             peer,
             heads: Writer::new(),
             sent_heads: 0,
@@ -240,26 +236,39 @@ pub(super) fn broken(malformed: Malformed) -> std::io::Error {
     std::io::Error::new(ErrorKind::InvalidData, malformed.to_string())
 }
 
-fn connect(peer: SocketAddr, local: Option<IpAddr>, deadline: Nanos) -> std::io::Result<TcpStream> {
+fn connect(
+    peer: SocketAddr,
+    local: Option<IpAddr>,
+    deadline: Nanos,
+    dont_route: bool,
+) -> std::io::Result<TcpStream> {
     let any = if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let from = local.unwrap_or(any);
     if rustix::process::geteuid().is_root() {
         let mut rng = Rng::new(Seed::draw());
         for _ in 0..RESERVED_TRIES {
             let port = RESERVED.start + rng.below(RESERVED.len() as u64) as u16;
-            match connect_from(peer, Some(SocketAddr::new(from, port)), deadline) {
+            match connect_from(peer, Some(SocketAddr::new(from, port)), deadline, dont_route) {
                 Err(e) if matches!(e.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) => {}
                 other => return other,
             }
         }
     }
-    connect_from(peer, local.map(|local| SocketAddr::new(local, 0)), deadline)
+    connect_from(peer, local.map(|local| SocketAddr::new(local, 0)), deadline, dont_route)
 }
 
-fn connect_from(peer: SocketAddr, from: Option<SocketAddr>, deadline: Nanos) -> std::io::Result<TcpStream> {
+fn connect_from(
+    peer: SocketAddr,
+    from: Option<SocketAddr>,
+    deadline: Nanos,
+    dont_route: bool,
+) -> std::io::Result<TcpStream> {
     let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+    if dont_route {
+        io::descriptor::dont_route(&socket)?;
+    }
     if let Some(from) = from {
         net::sockopt::set_socket_reuseaddr(&socket, true)?;
         net::bind(&socket, &from)?;

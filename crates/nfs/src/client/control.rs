@@ -37,6 +37,8 @@ pub(super) struct Way {
     pub(super) silence: Nanos,
     /// Longest payload, bytes.
     pub(super) payload_bytes_max: u32,
+    /// Whether packets leave by the peer's own network alone.
+    pub(super) dont_route: bool,
     pub(super) alerts: Alerts,
     pub(super) seen: Seen,
 }
@@ -77,7 +79,7 @@ impl Way {
         let mut tried = Vec::new();
         for index in (0..paths.len()).map(|n| (first + n) % paths.len()) {
             let limit = deadline.min(clock::now() + CONNECT_MAX);
-            match Connection::open(&paths[index], port, limit, self.payload_bytes_max as usize) {
+            match Connection::open(&paths[index], port, limit, self) {
                 Ok(connection) => return Ok((index, connection)),
                 Err(error) => tried.push(format!("{} port {port}: {error}", paths[index])),
             }

@@ -19,6 +19,7 @@ mod keeper;
 mod layouts;
 mod mend;
 mod mount;
+mod paths;
 mod queue;
 mod seen;
 mod target;

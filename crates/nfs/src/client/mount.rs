@@ -9,6 +9,7 @@ use super::file::{File, FileState, How, OpenFile};
 use super::follow::{Followed, Pnfs, PnfsCounters};
 use super::identity::Identity;
 use super::keeper::Keeper;
+use super::paths::Paths;
 use super::queue::{Queue, QueueOptions};
 use super::seen::Seen;
 use super::target::{Target, Version};
@@ -38,6 +39,10 @@ pub struct MountOptions {
     pub silence: Nanos,
     /// How often layouts are looked at again though nothing was said: a server may move data silently. 0: never.
     pub layout_refresh: Nanos,
+    /// Whether packets leave by the interface of the peer's own network, whatever routes say.
+    pub dont_route: bool,
+    /// Most connections by each path that plain calls of files share ([`Storage`](crate::Storage)); none: one for each caller at work.
+    pub channels: Option<u32>,
 }
 
 impl Default for MountOptions {
@@ -54,6 +59,8 @@ impl Default for MountOptions {
             limit: Nanos::millis(600_000),
             silence: SILENCE,
             layout_refresh: LAYOUT_REFRESH,
+            dont_route: false,
+            channels: None,
         }
     }
 }
@@ -91,6 +98,8 @@ pub(super) struct Shared {
     pub(super) owner: Owner,
     /// Of all workers.
     pub(super) channels: Channels,
+    pub(super) paths: Paths,
+    channels_max: Option<u32>,
     /// For the verifiers of new files.
     chance: Mutex<Rng>,
 }
@@ -107,6 +116,7 @@ impl Mount {
             credential: options.credential,
             limit: options.limit,
             silence: options.silence,
+            dont_route: options.dont_route,
             alerts: Alerts::default(),
             seen: Seen::default(),
             payload_bytes_max: PAYLOAD_BYTES_MAX,
@@ -121,6 +131,7 @@ impl Mount {
         let pnfs = root.layouts.map(|kind| Pnfs::new(kind, options.layout_refresh));
         let task = keeper.as_ref().map(Keeper::task);
         control.bell = keeper.as_ref().map(Keeper::bell);
+        let paths = Paths::new(way.target.paths.len());
         let shared = Arc::new(Shared {
             way,
             root,
@@ -130,6 +141,8 @@ impl Mount {
             era: 0.into(),
             owner,
             channels: Channels::default(),
+            paths,
+            channels_max: options.channels,
             chance: Mutex::new(rng),
         });
         if let Some(task) = task {
@@ -148,6 +161,12 @@ impl Mount {
             reconnects: control.reconnects,
             callbacks: control.caller.as_ref().map_or(0, |caller| caller.back.answered()),
         }
+    }
+
+    /// Most connections that plain calls of files share, by all paths together.
+    pub(crate) fn channels_max(&self) -> usize {
+        let paths = self.shared.way.target.paths.len();
+        self.shared.channels_max.map_or(usize::MAX, |each| (each as usize).max(1) * paths)
     }
 
     /// What was done to follow the data: zeroes without pNFS.

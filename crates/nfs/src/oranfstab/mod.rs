@@ -1,5 +1,5 @@
 //! `oranfstab`: which servers a database reaches by Direct NFS, by which paths. As Oracle writes it, in any order of attributes, with
-//! a few of our own: `port`, `mountport`, `layout_refresh`. Source: Oracle Database Installation Guide, "Creating an
+//! a few of our own: `port`, `mountport`, `channels`, `layout_refresh`. Source: Oracle Database Installation Guide, "Creating an
 //! oranfstab file for Direct NFS".
 //!
 //! Everything is read without a look at the network; [`Server::target`] finds addresses. What was understood can be printed: it reads as
@@ -53,6 +53,8 @@ pub struct Server {
     pub mount_port: Option<u16>,
     /// How often a layout is compared with the server's, seconds (ours); 0: never.
     pub layout_refresh_seconds: u32,
+    /// Most connections by each path that sessions share for plain calls of files (ours); none: one for each that is at work.
+    pub channels: Option<u32>,
     /// What was read and means nothing to this client, with its line.
     pub ignored: Vec<(usize, String)>,
 }
@@ -82,6 +84,8 @@ impl Server {
         MountOptions {
             limit: seconds(self.mount_seconds),
             layout_refresh: seconds(self.layout_refresh_seconds),
+            dont_route: self.dont_route,
+            channels: self.channels,
             ..MountOptions::default()
         }
     }
@@ -153,6 +157,9 @@ impl fmt::Display for Server {
         writeln!(f, "port: {}", self.port)?;
         if let Some(port) = self.mount_port {
             writeln!(f, "mountport: {port}")?;
+        }
+        if let Some(channels) = self.channels {
+            writeln!(f, "channels: {channels}")?;
         }
         writeln!(f, "layout_refresh: {}", self.layout_refresh_seconds)?;
         for Export { export, mount } in &self.exports {

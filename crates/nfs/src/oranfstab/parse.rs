@@ -110,6 +110,7 @@ fn server(block: &[Word<'_>]) -> Result<Server, OranfstabError> {
         port: PORT,
         mount_port: None,
         layout_refresh_seconds: LAYOUT_REFRESH_SECONDS,
+        channels: None,
         ignored: Vec::new(),
     };
     for word in block {
@@ -120,12 +121,10 @@ fn server(block: &[Word<'_>]) -> Result<Server, OranfstabError> {
             "mnt_timeout" => server.mount_seconds = number(word)?,
             "port" => server.port = number(word)?,
             "mountport" => server.mount_port = Some(number(word)?),
-            // A worker has one connection to each server; who wants more has more workers.
-            "channels" if number::<u32>(word)? <= 1 => {}
-            "channels" => {
-                let text = format!("channels {}: a worker has one connection to each server", word.value);
-                server.ignored.push((line, text));
-            }
+            "channels" => match number(word)? {
+                0 => return Err(wrong(line, "channels is 1 at least: the most connections by each path")),
+                most => server.channels = Some(most),
+            },
             "layout_refresh" => server.layout_refresh_seconds = number(word)?,
             "security" | "security_default" if !word.value.eq_ignore_ascii_case("sys") => {
                 return Err(wrong(

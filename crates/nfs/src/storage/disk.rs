@@ -8,7 +8,7 @@ use io::{Access, Action, IoError, Outcome, Queue as _, Request};
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Longest transfer of one call; a longer one is several.
 const CALL_BYTES: u32 = 1 << 20;
@@ -17,16 +17,25 @@ const IDLE_MAX: usize = 8;
 const EBADF: i32 = 9;
 const EIO: i32 = 5;
 
-/// Queues of depth one: made when all are in use, kept for the next caller, whatever file that is about.
+/// Queues of depth one: made when all are in use, kept for the next caller, whatever file that is about. Where there are as many as the mount
+/// allows (`channels`), callers wait for one.
 pub(super) struct Callers {
     mount: Mount,
-    idle: Mutex<Vec<Queue>>,
+    queues: Mutex<Queues>,
+    /// One is idle, or there is room for another.
+    free: Condvar,
     made: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Queues {
+    idle: Vec<Queue>,
+    busy: usize,
 }
 
 impl Callers {
     pub(super) fn new(mount: Mount) -> Self {
-        Self { mount, idle: Mutex::default(), made: AtomicUsize::new(0) }
+        Self { mount, queues: Mutex::default(), free: Condvar::new(), made: AtomicUsize::new(0) }
     }
 
     /// Connections are spread over the paths.
@@ -34,8 +43,25 @@ impl Callers {
         self.made.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Queue>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queues(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One that nobody has, or a new one.
+    fn take(&self) -> Result<Taken<'_>, NfsError> {
+        let most = self.mount.channels_max();
+        let mut queues = self.queues();
+        while queues.idle.is_empty() && queues.busy >= most {
+            queues = self.free.wait(queues).unwrap_or_else(PoisonError::into_inner);
+        }
+        queues.busy += 1;
+        let mut taken = Taken { callers: self, queue: queues.idle.pop() };
+        drop(queues);
+        if taken.queue.is_none() {
+            let options = QueueOptions { path: self.next_path(), ..QueueOptions::new(1, CALL_BYTES) };
+            taken.queue = Some(self.mount.queue(options, &[])?);
+        }
+        Ok(taken)
     }
 
     /// One request about `file`; `fill` and `look` see the buffer before and after.
@@ -46,14 +72,8 @@ impl Callers {
         fill: impl FnOnce(&mut [u8]),
         look: impl FnOnce(&[u8], Outcome),
     ) -> Result<Outcome, NfsError> {
-        let kept = self.idle().pop();
-        let mut queue = match kept {
-            Some(queue) => queue,
-            None => {
-                let options = QueueOptions { path: self.next_path(), ..QueueOptions::new(1, CALL_BYTES) };
-                self.mount.queue(options, &[])?
-            }
-        };
+        let mut taken = self.take()?;
+        let Some(queue) = &mut taken.queue else { return Ok(Outcome::Errno(EIO)) };
         queue.serve(Some(file));
         fill(queue.buffer_mut(0));
         queue.stage(0, request);
@@ -66,14 +86,37 @@ impl Callers {
         };
         look(queue.buffer(0), outcome);
         if let (Outcome::Errno(_), Some(trouble)) = (outcome, queue.trouble()) {
-            return Err(trouble.clone());
+            let trouble = trouble.clone();
+            taken.queue = None;
+            return Err(trouble);
         }
         queue.serve(None);
-        let mut idle = self.idle();
-        if idle.len() < IDLE_MAX {
-            idle.push(queue);
-        }
         Ok(outcome)
+    }
+}
+
+/// A queue that a caller has; it is the next one's when this is dropped.
+struct Taken<'c> {
+    callers: &'c Callers,
+    queue: Option<Queue>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut queues = self.callers.queues();
+        queues.busy -= 1;
+        let kept = self.queue.take();
+        let spare = match kept {
+            Some(queue) if queues.idle.len() < IDLE_MAX => {
+                queues.idle.push(queue);
+                None
+            }
+            spare => spare,
+        };
+        drop(queues);
+        self.callers.free.notify_one();
+        // Its end is told to the server, which takes a while.
+        drop(spare);
     }
 }
 

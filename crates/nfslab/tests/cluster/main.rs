@@ -4,6 +4,7 @@ mod calls;
 mod data;
 mod faults;
 mod long;
+mod paths;
 mod pnfs;
 mod stand;
 mod storm;

@@ -11,6 +11,9 @@ pub struct NfsLab {
     /// How many nodes: 127.0.0.1, 127.0.0.2 and on.
     #[arg(long, value_name = "COUNT", default_value_t = 2)]
     pub nodes: usize,
+    /// Addresses of each node, 1 to 4: of the first 127.0.0.1, 127.0.1.1, 127.0.2.1, 127.0.3.1.
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub paths: usize,
     /// Port of all of them [default: one that is free].
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     pub port: u16,

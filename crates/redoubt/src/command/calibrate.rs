@@ -1,8 +1,8 @@
 //! `redoubt calibrate`
 
-use super::{command_line, measured};
+use super::{command_line, measured, oranfstab};
 use crate::cli::Calibrate;
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use lab::calibrate::Options;
 use lab::calibrate::effort::Effort;
 use lab::target::Target;
@@ -20,8 +20,15 @@ pub fn run(options: Calibrate) -> Result<ExitCode> {
         (_, true) => Effort::Thorough,
         _ => Effort::Standard,
     };
+    let target = match oranfstab::export(&options.oranfstab, &options.target)? {
+        Some(export) if options.destroy.is_none() => Target::Export(export),
+        Some(_) => {
+            bail!("--destroy is for block devices, and --oranfstab for exports; leave one of them away")
+        }
+        None => Target::resolve(&options.target, options.destroy.as_deref())?,
+    };
     let asked = Options {
-        target: Target::resolve(&options.target, options.destroy.as_deref())?,
+        target,
         effort,
         latency_max: Nanos::secs(options.max_latency / 1e3),
         block: options.block,

@@ -39,7 +39,7 @@ fn asked(options: &Compare) -> Result<(Options, Option<Export>)> {
         written.vary.iter().filter(|v| !options.vary.iter().any(|typed| typed.factor == v.factor)).cloned(),
     );
     let directory_typed = file.or(options.dir.clone(), "dir")?.unwrap_or_else(|| PathBuf::from("."));
-    let (directory, mounted) = place("compare", &directory_typed)?;
+    let (directory, mounted) = place("compare", &directory_typed, &options.oranfstab)?;
     let asked = Options {
         case: options.case.or(written.case).unwrap_or_default(),
         directory,

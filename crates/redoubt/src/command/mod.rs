@@ -8,6 +8,7 @@ mod compare;
 mod doctor;
 mod mix;
 mod nfs_lab;
+mod oranfstab;
 mod profile;
 mod report;
 mod run;
@@ -16,6 +17,7 @@ mod sql;
 mod trace;
 mod watch;
 
+use crate::cli::oranfstab::Oranfstab;
 use crate::cli::{Cli, Command, RunOptions};
 use crate::progress::Screen;
 use crate::stop;
@@ -86,7 +88,10 @@ fn directory(command: &str, typed: &Path) -> Result<PathBuf> {
 }
 
 /// A directory to work in, or an export, which is in use as long as the second is kept.
-fn place(command: &str, typed: &Path) -> Result<(PathBuf, Option<Export>)> {
+fn place(command: &str, typed: &Path, stated: &Oranfstab) -> Result<(PathBuf, Option<Export>)> {
+    if let Some(export) = oranfstab::export(stated, typed)? {
+        return Ok((export.path().to_owned(), Some(export)));
+    }
     if !is_export(typed) {
         return Ok((directory(command, typed)?, None));
     }

@@ -18,6 +18,7 @@ pub fn run(options: NfsLab) -> Result<ExitCode> {
     let last = options.nodes.saturating_sub(1);
     let cluster = Cluster::start(ClusterOptions {
         nodes: options.nodes,
+        paths: options.paths,
         port: options.port,
         volumes: vec![
             volume("a", vec![0]),

@@ -97,7 +97,8 @@ pub fn run(options: Run) -> Result<ExitCode> {
                 bail!("--allow-writes is for a server that is there: --target postgres://user@host/database");
             }
             let (target, usual) = target(&options, *own);
-            if lab::export::is_export(&options.dir) && (options.io.is_some() || options.api.is_some()) {
+            let on_export = lab::export::is_export(&options.dir) || options.oranfstab.oranfstab.is_some();
+            if on_export && (options.io.is_some() || options.api.is_some()) {
                 bail!(
                     "--io and --api say how the kernel does I/O, and on {} our own NFS client does it; leave them out",
                     options.dir.display()
@@ -107,7 +108,7 @@ pub fn run(options: Run) -> Result<ExitCode> {
             (target, Configuration { mode, api: api(*own, mode, options.api)? })
         }
     };
-    let (directory, _mounted) = place("run", &options.dir)?;
+    let (directory, _mounted) = place("run", &options.dir, &options.oranfstab)?;
     let asked = lab::run::Options {
         case: options.case,
         target,

@@ -13,6 +13,7 @@ mod flash;
 mod fuse;
 mod guide;
 mod nfs_lab;
+mod oranfstab;
 mod ordinary;
 mod page;
 mod profile;

@@ -48,7 +48,8 @@ impl Queue {
 
     /// Encodes the call of a held slot, as a new one; it stays held where the session has no slot free, or there is no link.
     pub(super) fn launch(&mut self, index: u32, now: Nanos) {
-        if self.link.is_none() {
+        // What is sent now keeps us away from our own path; it goes when we are there.
+        if self.link.is_none() || self.wants_home() {
             return;
         }
         let slot = &self.slots[index as usize];
@@ -236,6 +237,10 @@ impl Queue {
             heard |= self.progress_data(channel, wait(Only::Data(channel)), done);
         }
         self.end_syncs(&mut done[before..]);
+        let is_at_it = |slot: &Slot| slot.in_place || (slot.phase == Phase::Flying && slot.at.is_none());
+        if self.wants_home() && !self.closing && !self.slots.iter().any(is_at_it) {
+            self.come_home();
+        }
         self.launch_held();
         // An error here is met again by the next round.
         let _ = self.flush();
@@ -439,11 +444,44 @@ impl Queue {
         }
         self.barren = Some((times + 1, since));
         // What broke without a word from the server may be the path.
-        let path = if lost == Remedy::None { path + 1 } else { path } % self.shared.way.target.paths.len();
+        let path = if lost == Remedy::None {
+            self.shared.paths.broke(&self.shared, path);
+            self.shared.paths.other(path, self.worker)
+        } else {
+            path
+        };
         let before = Before { session, path, lost, generation: Some(generation) };
         match Link::make(&self.shared, self.options.depth, before, limit) {
             Ok(link) => self.resume(link, begin),
             Err(error) => self.give_up(error, done),
+        }
+    }
+
+    /// Whether the worker goes by another path than its own.
+    pub(super) fn is_away(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.path != self.options.path)
+    }
+
+    /// Its own works again: nothing new is sent until it is there.
+    pub(super) fn wants_home(&self) -> bool {
+        self.is_away() && self.shared.paths.works(self.options.path)
+    }
+
+    /// Back to its own path; nothing is in flight on the way that it leaves, so nothing is sent twice. Where its own fails now, it is any other again.
+    pub(super) fn come_home(&mut self) {
+        let Some(Link { connection, session, generation, .. }) = self.link.take() else { return };
+        let begin = clock::now();
+        drop(connection);
+        let before =
+            Before { session, path: self.options.path, lost: Remedy::None, generation: Some(generation) };
+        match Link::make(&self.shared, self.options.depth, before, self.shared.way.limit) {
+            Ok(link) => {
+                self.resume(link, begin);
+                if self.is_away() {
+                    self.shared.paths.broke(&self.shared, self.options.path);
+                }
+            }
+            Err(error) => self.give_up(error, &mut Vec::new()),
         }
     }
 

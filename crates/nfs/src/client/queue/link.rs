@@ -109,7 +109,7 @@ impl Link {
         let mut connected = Err(Trouble::Lost("no address".into()));
         for address in &server.addresses {
             let path = Path { remote: address.ip(), local: None };
-            match Connection::open(&path, address.port(), deadline, way.payload_bytes_max as usize) {
+            match Connection::open(&path, address.port(), deadline, way) {
                 Ok(connection) => {
                     connected = Ok(connection);
                     break;

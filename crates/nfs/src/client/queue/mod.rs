@@ -241,7 +241,12 @@ impl Queue {
         let mut paths = vec![None; shared.way.target.paths.len()];
         paths[link.path] = Some(cells.clone());
         let mut queue = Self {
-            options: QueueOptions { depth, silence: options.silence.min(shared.way.silence), ..options },
+            options: QueueOptions {
+                depth,
+                path,
+                silence: options.silence.min(shared.way.silence),
+                ..options
+            },
             shared,
             files,
             slots,
@@ -263,6 +268,9 @@ impl Queue {
             closing: false,
         };
         queue.enter_path();
+        if queue.is_away() {
+            queue.shared.paths.broke(&queue.shared, queue.options.path);
+        }
         queue.make_templates();
         Ok(queue)
     }
@@ -363,6 +371,9 @@ impl io::Queue for Queue {
         let staged = std::mem::take(&mut self.staged);
         let count = staged.len() as u32;
         if count > 0 {
+            if self.wants_home() && self.in_flight == 0 {
+                self.come_home();
+            }
             let now = units::clock::now();
             for &slot in &staged {
                 let it = &mut self.slots[slot as usize];
