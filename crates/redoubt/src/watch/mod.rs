@@ -3,6 +3,7 @@
 //! What is kept and drawn is in crate `watch`; here is what touches the world: a [`Source`] (a server or a record), keys and screen
 //! ([`terminal`]), and a page ([`web`]).
 
+mod nodes;
 mod paint;
 pub mod record;
 pub mod server;

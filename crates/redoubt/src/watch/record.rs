@@ -4,7 +4,8 @@
 //! appears when its window is over.
 
 use super::Source;
-use ::record::{AshRow, AshTickRow, CounterRow, Reader};
+use super::nodes::Nodes;
+use ::record::{AshRow, AshTickRow, CounterRow, DnfsChannelRow, Reader};
 use ::watch::class;
 use ::watch::draw::{Subject, Times};
 use ::watch::history::{Active, Bounds, Device, History, Look, Work};
@@ -28,6 +29,10 @@ pub struct Recorded {
     /// Visits whose looks were taken. They are read once: who watches a run must not disturb it.
     visits: BTreeSet<i64>,
     due: Nanos,
+    /// NFS servers.
+    nodes: Nodes,
+    /// No database: looks are those at NFS servers alone, which are there while the run goes.
+    only_nodes: bool,
 }
 
 impl Recorded {
@@ -57,7 +62,8 @@ impl Recorded {
             .iter()
             .any(|(visit, _)| reader.of_visit::<AshTickRow>(*visit).is_ok_and(|t| !t.is_empty()));
         let running = reader.ending()?.is_none();
-        if !has_looks && !running {
+        let has_nodes = !reader.sampled::<DnfsChannelRow>(0)?.is_empty();
+        if !has_looks && !has_nodes && !running {
             bail!(
                 "{} holds no activity of sessions: it is a {} that had no database. redoubt run and redoubt compare (without \
                  --target files) record it; show this one with: redoubt report {}",
@@ -83,7 +89,19 @@ impl Recorded {
             times: Times::Since,
             doubts: Vec::new(),
         };
-        Ok(Self { path, subject, running, zero: None, taken: 0, visits: BTreeSet::new(), due: Nanos(0) })
+        // A database's activity comes when its visit is over, and nothing can be put before what is shown.
+        let only_nodes = !has_looks && (experiment.kind != "run" || !running);
+        Ok(Self {
+            path,
+            subject,
+            running,
+            zero: None,
+            taken: 0,
+            visits: BTreeSet::new(),
+            due: Nanos(0),
+            nodes: Nodes::default(),
+            only_nodes,
+        })
     }
 
     /// What is there now.
@@ -119,8 +137,17 @@ impl Recorded {
         }
         ticks.sort_by_key(|tick| tick.t_ns);
         let counters = if ticks.is_empty() { Vec::new() } else { reader.counters()? };
-        let devices = Devices::new(counters);
-        let mut before: Option<u64> = None;
+        let news = self.nodes.read(&reader)?;
+        let mut devices = Devices::new(counters);
+        devices.readings.extend(self.nodes.readings.iter().map(|(name, all)| (name.clone(), all.clone())));
+        let seen = ticks.len() + news.len();
+        if self.only_nodes && ticks.is_empty() {
+            let new: Vec<u64> = self.nodes.times.iter().copied().filter(|&t| t > self.taken).collect();
+            for t in new {
+                ticks.push(AshTickRow { t_ns: t, planned_ns: t, cost_ns: 0, active: 0 });
+            }
+        }
+        let mut before: Option<u64> = Some(self.taken).filter(|_| self.only_nodes && self.taken > 0);
         for tick in &ticks {
             let zero = *self.zero.get_or_insert(tick.t_ns);
             let active = rows.remove(&tick.t_ns).unwrap_or_default();
@@ -135,9 +162,13 @@ impl Recorded {
             });
             self.taken = tick.t_ns;
         }
+        let zero = self.zero.unwrap_or(0);
+        for (t, text) in news {
+            history.note(Nanos(t.saturating_sub(zero)), text);
+        }
         self.running = running;
         let status = reader.status()?;
-        let changed = status != self.subject.state || !ticks.is_empty();
+        let changed = status != self.subject.state || !ticks.is_empty() || seen > 0;
         self.subject.state = status;
         Ok(changed)
     }
@@ -209,13 +240,16 @@ fn session(row: &AshRow) -> Option<Active> {
 
 /// Counters of devices over time, as sums per second between two readings.
 struct Devices {
-    /// By device: when, and the counters reads, writes, read bytes, written bytes, milliseconds in flight.
-    readings: BTreeMap<String, BTreeMap<u64, [f64; 5]>>,
+    /// By device: when, and what was counted.
+    readings: BTreeMap<String, BTreeMap<u64, Reading>>,
 }
+
+/// Counters: reads, writes, read bytes, written bytes, milliseconds in flight, of reads, of writes; the last two are 0 where they are not told apart.
+pub type Reading = [f64; 7];
 
 impl Devices {
     fn new(counters: Vec<CounterRow>) -> Self {
-        let mut readings: BTreeMap<String, BTreeMap<u64, [f64; 5]>> = BTreeMap::new();
+        let mut readings: BTreeMap<String, BTreeMap<u64, Reading>> = BTreeMap::new();
         for row in counters.into_iter().filter(|row| row.layer == "device") {
             let metrics = ["reads", "writes", "read_bytes", "write_bytes", "queue_ms"];
             let Some(at) = metrics.iter().position(|metric| *metric == row.metric) else { continue };
@@ -226,7 +260,7 @@ impl Devices {
 
     /// What each did in that time: its share of the readings around it.
     fn between(&self, from: u64, to: u64) -> Vec<Device> {
-        let work = |(name, readings): (&String, &BTreeMap<u64, [f64; 5]>)| {
+        let work = |(name, readings): (&String, &BTreeMap<u64, Reading>)| {
             let (a, old) = readings.range(..=from).next_back()?;
             let (b, new) = readings.range(to..).next()?;
             let share = (to - from) as f64 / (b - a).max(1) as f64;
@@ -236,7 +270,8 @@ impl Devices {
                 writes: grown(1),
                 megabytes: (grown(2) + grown(3)) / 1e6,
                 in_flight_seconds: grown(4) / 1e3,
-                ..Work::default()
+                read_seconds: grown(5) / 1e3,
+                write_seconds: grown(6) / 1e3,
             };
             Some(Device { name: name.clone(), work })
         };

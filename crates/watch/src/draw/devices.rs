@@ -70,12 +70,22 @@ pub fn draw(scene: &Scene<'_>, plan: &Plan, pen: &mut Pen<'_>) {
     }
 }
 
+/// A name, or its end where it is longer than `room`: addresses of servers differ there.
+fn ending(name: &str, room: u16) -> String {
+    let (count, room) = (name.chars().count(), usize::from(room));
+    if count <= room {
+        return name.to_owned();
+    }
+    std::iter::once('…').chain(name.chars().skip(count + 1 - room)).collect()
+}
+
 fn sparkline(plan: &Plan, pen: &mut Pen<'_>, device: &DeviceBoard, line: &Line, y: u16, first: bool) {
     let values: Vec<Option<f32>> = device.columns.iter().map(|r| r.as_ref().and_then(line.value)).collect();
     let high = values.iter().flatten().copied().fold(line.least, f32::max);
     let (x, left) = (plan.devices.x, plan.area.x);
-    let label = if first { device.name.clone() } else { short(high) };
-    pen.right(left, y, x - left - 1, &label, if first { super::bold() } else { dim() });
+    let room = x - left - 1;
+    let label = if first { ending(&device.name, room) } else { short(high) };
+    pen.right(left, y, room, &label, if first { super::bold() } else { dim() });
     pen.cell(x - 1, y, '│', dim());
     for (at, value) in values.iter().take(usize::from(plan.devices.width)).enumerate() {
         let Some(value) = value.filter(|value| *value > 0.0) else { continue };
