@@ -38,6 +38,7 @@ pub const TEST: &[Need] = &[
     ("/usr/include/nfsc/libnfs.h", "libnfs-dev"),
     ("openssl", "openssl"),
     ("tshark", "tshark"),
+    ("prometheus-node-exporter", "prometheus-node-exporter"),
 ];
 
 /// What the benchmarks call.

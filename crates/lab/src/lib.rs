@@ -19,6 +19,7 @@ pub mod export;
 pub mod factor;
 mod health;
 pub mod load;
+pub mod nodes;
 pub mod run;
 pub mod server;
 pub mod stage;

@@ -76,7 +76,7 @@ pub enum Command {
     redoubt compare placement --slow /hdd --fast /ssd\n  \
     redoubt compare commit --vary place.redo=here,/ssd\n  \
     redoubt compare commit --target postgres --vary place.redo=here,/ssd   on a private PostgreSQL server\n\n\
-    FACTOR is one of: target, fs, mount, place, place.data, place.undo, place.temp, place.redo, place.control, place.flash,\n\
+    FACTOR is one of: target, nfs, node, fs, mount, place, place.data, place.undo, place.temp, place.redo, place.control, place.flash,\n\
     throttle, scheduler, nr_requests, read_ahead_kb, rq_affinity, wbt_lat_usec, block_size, redo_size, flash_size, cache,\n\
     flash_policy, writers, io, api, sessions, or set.NAME for a parameter of the database.\n\
     `redoubt compare --vary FACTOR` says what its levels are.")]
@@ -115,6 +115,10 @@ pub struct Compare {
     /// Where exports are said to be.
     #[command(flatten)]
     pub oranfstab: Oranfstab,
+    /// A storage node behind the export, and where its Prometheus node_exporter answers: --node A=http://10.0.0.1:9100. Its processor
+    /// time and network bytes are read before and after each trial; may be repeated.
+    #[arg(long, value_name = "NAME=URL")]
+    pub node: Vec<lab::nodes::Named>,
     /// Time budget in minutes; more time sees smaller differences [default: 4.5, or what the case takes].
     #[arg(long, allow_negative_numbers = true)]
     pub minutes: Option<f64>,

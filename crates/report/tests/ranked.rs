@@ -186,3 +186,20 @@ fn programs_read_the_same() {
     assert_eq!(value["comparison"]["factors"][0]["levels"][1], "ext3");
     assert!(value["comparison"]["configurations"][0]["proofs"][0]["value"].is_string());
 }
+
+#[test]
+fn what_a_wrong_way_costs_is_said_first() {
+    let model = model(&Story { case: "dnfs", blocks: 6, ..Story::default() });
+    let (headline, more) = (plain(&model.answer.headline), plain(&model.answer.more.join(" ")));
+    assert!(headline.starts_with("Through the wrong node NFSv3 reads at 0.9"), "{headline}");
+    assert!(headline.contains("2.00 × [2.00–2.00] the nodes' processor time per read"), "{headline}");
+    for part in [
+        "pNFS goes where the data is: 0.1 % of its requests went through the wrong node",
+        "pNFS followed 48 of 48 moves, its requests waited 4200 µs at the longest (0.4 % through the wrong node)",
+        "NFSv3 stayed at the node that was mounted (50 % of its requests through the wrong one)",
+        // Who is best is told behind it.
+        "Single-block reads, cold: ",
+    ] {
+        assert!(more.contains(part), "{part:?} is missing: {more}");
+    }
+}

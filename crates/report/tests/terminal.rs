@@ -37,6 +37,7 @@ fn reports(directory: &std::path::Path) -> Vec<(&'static str, Vec<Reader>)> {
         ("ranked_filesystem", vec![general::record(directory, "filesystem", &general::Story::default())]),
         ("ranked_crossed", vec![of_case(directory, "crossed")]),
         ("ranked_placement", vec![of_case(directory, "placement")]),
+        ("ranked_dnfs", vec![of_case(directory, "dnfs")]),
         ("passes", vec![passes::record(directory, "passes")]),
     ]
     .into_iter()

@@ -182,7 +182,7 @@ impl Comparison<'_> {
             ground::prepare(workload, seed, stay, stage.as_deref_mut(), self.setup(visit.index), bench)?;
             self.prove(visit.index, stage.as_deref())?;
             let (before, below) = (bench.snapshot(), devices.snapshot());
-            let trial = stay.run(workload, seed)?;
+            let (trial, meanwhile) = self.run_watched(stay, workload, seed)?;
             let after = devices.snapshot();
             let depth = Devices::depth(&below, &after);
             let below = (&below, &after);
@@ -190,11 +190,13 @@ impl Comparison<'_> {
             let observed = Observed { delta: bench.since(&before), trial };
             let phase = store(bench, visit.id, workload_id, workload, self.setup(visit.index), &observed)?;
             stay.store(phase, &mut bench.writer)?;
+            let processors = self.options.nodes.processors();
+            meanwhile.store(phase, observed.trial.requests, processors, &mut bench.writer)?;
             devices.store(phase, stay, below, bench)?;
             if let Some(id) = variation_id {
                 store_variation(bench, visit.id, id, workload, self.setup(visit.index), &observed.trial)?;
             }
-            evidence.add(visit.index, workload, observed, depth);
+            evidence.add(visit.index, workload, observed, depth, &meanwhile);
         }
         if let Some(observer) = &mut observer {
             observer.store(visit.id, &mut bench.writer)?;

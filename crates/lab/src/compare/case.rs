@@ -135,7 +135,7 @@ impl Case {
             Self::OrderEntry => &[Mixed],
             Self::Writers => &[Writers, WritersExtend],
             Self::Syscalls => &[BatchRead, BatchOverwrite, BatchExtend],
-            Self::Dnfs => &[ReadColdOne, ReadCold, CommitOne, Commit],
+            Self::Dnfs => &[ReadColdOne, ReadCold, ReadMoved, CommitOne, Commit],
         };
         wanted.iter().copied().filter(|workload| workload.runs_on(target)).collect()
     }
@@ -168,7 +168,7 @@ impl Case {
             (Self::Async, _) => &["fs=ext4", "io=directio,setall", "sessions=32"],
             // `directio` is one writer at a time by its meaning, so it says nothing of the file system.
             (Self::Writers, _) => &["io=none,setall,concurrent", "writers=1,8"],
-            (Self::Dnfs, _) => &["nfs=v3,v4.0,v4.1"],
+            (Self::Dnfs, _) => &["nfs=v3,v4.0,v4.1,pnfs"],
             (Self::Syscalls, _) => &["fs=here,ext4,xfs,btrfs", "io=asynch,setall", "api=io_uring,libaio"],
         }
     }

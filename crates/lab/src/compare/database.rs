@@ -120,7 +120,7 @@ impl DatabaseStay<'_> {
     /// Brings about what the workload begins with: caches emptied where it is cold, the growing table made anew.
     pub(super) fn prepare(&mut self, workload: Workload, seed: Seed) -> Result<(), LabError> {
         match workload {
-            Workload::ReadColdOne | Workload::ReadCold => self.empty_caches()?,
+            Workload::ReadColdOne | Workload::ReadCold | Workload::ReadMoved => self.empty_caches()?,
             // A cache that holds it all, or one beside which a flash cache is filled, is as that of a database that has been open for a while.
             Workload::Mixed if self.holds_orders() || self.terms.filled_caches => {
                 if self.terms.filled_caches {
@@ -178,7 +178,9 @@ impl DatabaseStay<'_> {
         self.interval = None;
         let done = match workload {
             Workload::ReadColdOne => self.random(1, None, phases.read_cold_one, seed)?,
-            Workload::ReadCold => self.random(self.terms.sessions, None, phases.read_cold, seed)?,
+            Workload::ReadCold | Workload::ReadMoved => {
+                self.random(self.terms.sessions, None, phases.read_cold, seed)?
+            }
             Workload::ReadCached => {
                 let hot = self.hot_rows()?;
                 self.random(self.terms.sessions, Some(hot), phases.read_cached, seed)?

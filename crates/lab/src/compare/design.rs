@@ -15,7 +15,10 @@ use units::{Bytes, Nanos};
 
 /// Most configurations in one comparison: more would need a day, or say nothing.
 const CONFIGURATIONS_MAX: usize = 64;
-/// What has to be known of figures from an export.
+/// What has to be known of figures from a cluster of our own.
+const OWN_NOTICE: &str = "No --dir was given, so this is on a cluster of our own: nodes A and B in this process, data in memory, no disk and no network but \
+                          loopback. It shows what versions, wrong ways and moves cost; for how fast your storage is: --dir nfs://server/export/path";
+/// The same of those from an export.
 const EXPORT_NOTICE: &str = "On an export our own NFS client does the I/O: no file system, scheduler or device counter of this machine has a part in it. \
                              The server's memory cannot be emptied from here, so what is called cold may come from it.";
 
@@ -98,6 +101,7 @@ impl Design {
         let mut candidates = candidates;
         let mut setups: Vec<Setup> = candidates.iter().map(|candidate| candidate.setup.clone()).collect();
         let notice = match export::is_export(&options.directory) {
+            true if options.nodes.own().is_some() => Some(OWN_NOTICE.to_owned()),
             true => Some(EXPORT_NOTICE.to_owned()),
             false => stage::level_field(&mut setups),
         };
@@ -142,6 +146,9 @@ impl Design {
         }
         design.left_out = left_out;
         design.workloads.retain(|w| design.candidates.iter().all(|c| w.runs_on(c.setup.target)));
+        if options.nodes.own().is_none() {
+            design.workloads.retain(|w| *w != Workload::ReadMoved);
+        }
         if let Some(name) = &options.baseline {
             design.baseline(name).map_err(refuse)?;
         }
@@ -355,7 +362,12 @@ fn on_export(options: &Options, base: &Setup) -> Result<Vec<Vary>, String> {
     let ours = |factor: Factor| {
         matches!(
             factor,
-            Factor::Nfs | Factor::Cache | Factor::Writers | Factor::Sessions | Factor::Parameter(_)
+            Factor::Nfs
+                | Factor::Node
+                | Factor::Cache
+                | Factor::Writers
+                | Factor::Sessions
+                | Factor::Parameter(_)
         )
     };
     let named = [(!options.modes.is_empty(), Factor::Io), (!options.apis.is_empty(), Factor::Api)];
@@ -367,9 +379,25 @@ fn on_export(options: &Options, base: &Setup) -> Result<Vec<Vary>, String> {
             other.title()
         ));
     }
+    if options.nodes.own().is_none() && options.vary.iter().any(|vary| vary.factor == Factor::Node) {
+        return Err("node is where a cluster of our own keeps the data: redoubt compare dnfs, without --dir. On storage of yours move the volume \
+                    yourself, and put runs before and after it side by side: redoubt report RUN RUN"
+            .into());
+    }
     let mut vary = options.vary.clone();
-    if !vary.iter().any(|vary| vary.levels.len() > 1 || vary.factor == Factor::Nfs) {
-        vary.push(Vary::new(Factor::Nfs, &["v3", "v4.0", "v4.1"].map(str::to_owned))?);
+    let missing = |vary: &[Vary], factor| !vary.iter().any(|vary| vary.factor == factor);
+    // A case of its own asks its own question beside what the user varies.
+    let alone = !vary.iter().any(|vary| vary.levels.len() > 1) || options.case == Case::Dnfs;
+    if alone && missing(&vary, Factor::Nfs) {
+        let versions: &[&str] = match (options.case, options.nodes.own()) {
+            (Case::Dnfs, Some(_)) => &["v3", "v4.0", "pnfs"],
+            (Case::Dnfs, None) => &["v3", "v4.0", "v4.1", "pnfs"],
+            _ => &["v3", "v4.0", "v4.1"],
+        };
+        vary.push(Vary::new(Factor::Nfs, &versions.iter().map(ToString::to_string).collect::<Vec<_>>())?);
+    }
+    if options.nodes.own().is_some() && missing(&vary, Factor::Node) {
+        vary.push(Vary::new(Factor::Node, &["A", "B"].map(str::to_owned))?);
     }
     vary.sort_by_key(|vary| vary.factor.rank());
     Ok(vary)

@@ -16,6 +16,7 @@ mod embedded;
 pub mod experiment;
 mod fallen;
 mod ground;
+mod nodes;
 mod noise;
 mod options;
 mod pilot;
@@ -263,6 +264,13 @@ impl<'o> Comparison<'o> {
         act: impl FnOnce(&mut Stay<'_>, Option<&mut Stage>, &mut Bench, &mut Control<'_>) -> Result<T, LabError>,
     ) -> Result<T, LabError> {
         let setup = self.setup(index);
+        self.bring_home()?;
+        let act =
+            |stay: &mut Stay<'_>, stage: Option<&mut Stage>, bench: &mut Bench, control: &mut Control<'_>| {
+                self.bring_data(setup)?;
+                self.first_run(stay, control)?;
+                act(stay, stage, bench, control)
+            };
         let terms = Terms {
             phases: self.plan.phases,
             growth: self.plan.growth,

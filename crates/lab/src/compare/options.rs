@@ -3,6 +3,7 @@
 use super::case::Case;
 use crate::LabError;
 use crate::factor::{Factor, Storage, Vary};
+use crate::nodes::Nodes;
 use crate::server::Kind;
 use crate::server::find::Named;
 use io::Api;
@@ -20,6 +21,8 @@ pub struct Options {
     pub case: Case,
     /// The directory on the storage in question.
     pub directory: PathBuf,
+    /// The storage nodes behind the export, as far as they can be asked.
+    pub nodes: Nodes,
     /// What the workloads run on.
     pub target: TargetKind,
     /// Where the programs of servers are, as far as the user says.

@@ -124,7 +124,7 @@ impl Comparison<'_> {
             let mut began = clock::now();
             let trial = loop {
                 ground::prepare(workload, seed, stay, stage.as_deref_mut(), self.setup(index), bench)?;
-                let trial = stay.run(workload, seed)?;
+                let (trial, _) = self.run_watched(stay, workload, seed)?;
                 stop_if_cancelled(control)?;
                 let Some(window) = stay.phases().of(workload) else { break trial };
                 if trial.ops >= PILOT_OPS_MIN || window >= PILOT_WINDOW_MAX {

@@ -51,7 +51,7 @@ pub struct Phases {
 const fn base(workload: Workload) -> f64 {
     match workload {
         Workload::ReadColdOne | Workload::CommitOne => 0.35,
-        Workload::ReadCold | Workload::Commit | Workload::Mixed => 0.7,
+        Workload::ReadCold | Workload::ReadMoved | Workload::Commit | Workload::Mixed => 0.7,
         Workload::ReadCached => 0.3,
         Workload::Writers
         | Workload::WritersExtend
@@ -115,7 +115,7 @@ impl Phases {
     fn window(&mut self, workload: Workload) -> Option<&mut Nanos> {
         match workload {
             Workload::ReadColdOne => Some(&mut self.read_cold_one),
-            Workload::ReadCold => Some(&mut self.read_cold),
+            Workload::ReadCold | Workload::ReadMoved => Some(&mut self.read_cold),
             Workload::ReadCached => Some(&mut self.read_cached),
             Workload::CommitOne => Some(&mut self.commit_one),
             Workload::Commit => Some(&mut self.commit),

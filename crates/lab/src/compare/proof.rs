@@ -1,6 +1,7 @@
 //! Does it hold together? All trials of a configuration, held against the device's counters.
 
 use super::configuration::Configuration;
+use super::nodes::Meanwhile;
 use super::visit::Workload;
 use crate::evidence::{Delta, Observed, little};
 use crate::factor::Setup;
@@ -88,7 +89,14 @@ impl Proof {
 
     /// Adds a trial of `workload` under configuration `index`. `depth`: requests in the devices of its own stage, mean over time, where
     /// it has one.
-    pub fn add(&mut self, index: usize, workload: Workload, observed: Observed, depth: Option<f64>) {
+    pub fn add(
+        &mut self,
+        index: usize,
+        workload: Workload,
+        observed: Observed,
+        depth: Option<f64>,
+        meanwhile: &Meanwhile,
+    ) {
         let sums = &mut self.sums[index][workload as usize];
         let Observed { trial, delta } = observed;
         sums.ops += trial.ops;
@@ -104,8 +112,10 @@ impl Proof {
         let n = f64::from(sums.trials);
         let mean = |old: f64, new: f64| (old * n + new) / (n + 1.0);
         sums.submit_share = mean(sums.submit_share, trial.submit_share.unwrap_or(0.0));
-        let own =
-            delta.cpu_busy_share.zip(delta.others_cpu_share).map(|(busy, others)| (busy - others).max(0.0));
+        let own = delta
+            .cpu_busy_share
+            .zip(delta.others_cpu_share)
+            .map(|(busy, others)| (busy - others - meanwhile.own_share()).max(0.0));
         for (sum, new) in [(&mut sums.own_cpu_share, own), (&mut sums.steal_share, delta.steal_share)] {
             *sum = new.map(|new| mean(sum.unwrap_or(0.0), new));
         }
@@ -203,7 +213,7 @@ impl Proof {
             })
         };
         let all = 0..self.configurations.len();
-        let workloads = [Workload::ReadColdOne, Workload::ReadCold].into_iter();
+        let workloads = [Workload::ReadColdOne, Workload::ReadCold, Workload::ReadMoved].into_iter();
         workloads.flat_map(|workload| all.clone().filter_map(move |index| of(index, workload))).collect()
     }
 }
@@ -238,7 +248,7 @@ fn workload_checks(
     let rate = sums.ops as f64 / sums.seconds.max(1e-9);
     let in_flight = match workload {
         Workload::ReadColdOne => Some(1),
-        Workload::ReadCold | Workload::ReadCached => Some(sessions),
+        Workload::ReadCold | Workload::ReadCached | Workload::ReadMoved => Some(sessions),
         Workload::Writers => Some(writing),
         _ => None,
     };

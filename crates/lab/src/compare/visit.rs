@@ -26,8 +26,8 @@ pub const BULK_BYTES: u32 = 1 << 20;
 /// Slice of the time lines.
 const SLICE: Nanos = Nanos::millis(100);
 
-fn no_scans() -> LabError {
-    LabError::Target("case scan is about a database's cache; type --target engine".into())
+fn of_a_database() -> LabError {
+    LabError::Target("that workload is of a database; type --target engine".into())
 }
 
 /// The files of a comparison: made once, used by all configurations, so that all work on the same blocks.
@@ -120,8 +120,9 @@ impl Visit<'_> {
             | Workload::ScanCached
             | Workload::FlashPassOne
             | Workload::FlashPassTwo
-            | Workload::FlashPassThree => {
-                return Err(no_scans());
+            | Workload::FlashPassThree
+            | Workload::ReadMoved => {
+                return Err(of_a_database());
             }
         }
         Ok(())
@@ -151,7 +152,8 @@ impl Visit<'_> {
             | Workload::ScanCached
             | Workload::FlashPassOne
             | Workload::FlashPassTwo
-            | Workload::FlashPassThree => Err(no_scans()),
+            | Workload::FlashPassThree
+            | Workload::ReadMoved => Err(of_a_database()),
         }
     }
 

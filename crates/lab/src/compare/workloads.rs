@@ -46,6 +46,8 @@ pub enum Workload {
     BatchOverwrite,
     /// Case `syscalls`: the same for writes that make the file longer.
     BatchExtend,
+    /// Case `dnfs`: single-block reads by all sessions, while the data goes to another node and comes back.
+    ReadMoved,
 }
 
 /// What a workload is called, asks and measures.
@@ -64,7 +66,7 @@ pub struct About {
 
 impl Workload {
     /// All, in running order.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::ReadColdOne,
         Self::ReadCold,
         Self::ReadCached,
@@ -85,6 +87,7 @@ impl Workload {
         Self::BatchRead,
         Self::BatchOverwrite,
         Self::BatchExtend,
+        Self::ReadMoved,
     ];
 
     /// Its description.
@@ -232,13 +235,20 @@ impl Workload {
                 "writes/s",
                 true,
             ),
+            Self::ReadMoved => about(
+                "read-moved",
+                "single-block reads while the data moves",
+                "How many blocks per second do the sessions read while the data goes to another node, and comes back?",
+                "reads/s",
+                true,
+            ),
         }
     }
 
     /// Whether `target` can do it.
     pub fn runs_on(self, target: TargetKind) -> bool {
         match target {
-            TargetKind::Files => !self.scans() && !self.passes(),
+            TargetKind::Files => !self.scans() && !self.passes() && self != Self::ReadMoved,
             // Many writers on one file are database writers there, and part of `mixed`.
             TargetKind::Engine => !self.plain(),
             // No server has direct path reads that one could ask for, or a flash cache.
@@ -272,7 +282,7 @@ impl Workload {
 
     /// Whether it reads from the table of rows.
     pub fn reads_rows(self) -> bool {
-        matches!(self, Self::ReadColdOne | Self::ReadCold | Self::ReadCached)
+        matches!(self, Self::ReadColdOne | Self::ReadCold | Self::ReadCached | Self::ReadMoved)
     }
 
     /// Whether it scans the table of case `scan`.
@@ -314,6 +324,7 @@ impl Workload {
             self,
             Self::ReadColdOne
                 | Self::ReadCold
+                | Self::ReadMoved
                 | Self::ReadCached
                 | Self::GrowthScanCold
                 | Self::GrowthScanWarm

@@ -17,7 +17,7 @@ pub(crate) use stamped::write_stamped;
 
 use crate::LabError;
 use io::{IoError, RealStorage, Storage};
-use nfs::{Mount, MountFacts, Url, Version};
+use nfs::{Followed, Mount, MountFacts, Url, Version};
 use record::FactRow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -105,6 +105,11 @@ pub fn fact_rows(path: &Path, varies: bool) -> Vec<FactRow> {
         ),
     ];
     known.into_iter().chain(oranfstab).collect()
+}
+
+/// The times that data below `path` was found elsewhere, oldest first; none on this machine.
+pub fn followed(path: &Path) -> Vec<Followed> {
+    mounted(path).map(|storage| storage.mount().followed()).unwrap_or_default()
 }
 
 /// What has happened between this process and its servers since this was asked last: connections lost and made, what was written again.

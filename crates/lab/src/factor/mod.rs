@@ -28,6 +28,8 @@ pub enum Factor {
     Target,
     /// The version of NFS that our client speaks with the export.
     Nfs,
+    /// The node that keeps the data, of a cluster of our own that is mounted by node A.
+    Node,
     /// The file system.
     Fs,
     /// Mount options of a file system that we make.
@@ -161,9 +163,10 @@ impl fmt::Display for Cost {
 
 impl Factor {
     /// All of them but the parameters of databases, the costliest first: the order in which a configuration's name and plan tell them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Target,
         Self::Nfs,
+        Self::Node,
         Self::Fs,
         Self::Mount,
         Self::Places,
@@ -205,7 +208,7 @@ impl Factor {
             | Self::BlockSize
             | Self::RedoSize
             | Self::FlashSize => Cost::Hard,
-            Self::Mount | Self::Nfs => Cost::Medium,
+            Self::Mount | Self::Nfs | Self::Node => Cost::Medium,
             Self::Throttle
             | Self::Scheduler
             | Self::Queue(_)
@@ -224,6 +227,7 @@ impl Factor {
         match self {
             Self::Target => "engine, postgres, mariadb or files",
             Self::Nfs => "v3, v4.0, v4.1, pnfs, with --dir nfs://server/export/path",
+            Self::Node => "A, B: the node that keeps the data, in redoubt compare dnfs without --dir",
             Self::Fs => {
                 "here (the directory as it is), ext2, ext3, ext4, xfs, btrfs or another file system that mkfs knows, with its \
                  mount options behind a colon (ext4:data=writeback+noatime), or raw (no file system)"
@@ -268,6 +272,7 @@ impl Factor {
         match self {
             Self::Target => "what the workloads run on",
             Self::Nfs => "version of NFS",
+            Self::Node => "node that keeps the data",
             Self::Fs => "file system",
             Self::Mount => "mount options",
             Self::Places => "where all files lie",
@@ -305,6 +310,7 @@ impl fmt::Display for Factor {
             Self::Queue(setting) => setting.name(),
             Self::Target => "target",
             Self::Nfs => "nfs",
+            Self::Node => "node",
             Self::Fs => "fs",
             Self::Mount => "mount",
             Self::Places => "place",

@@ -5,6 +5,7 @@ use super::storage::{Fs, Storage, mount_options};
 use super::{Cost, Factor, FileClass, FlashPolicy, QueueSetting};
 use crate::compare::TargetKind;
 use crate::compare::configuration::Configuration;
+use crate::nodes;
 use io::{Api, IoMode};
 use nfs::Version;
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ pub struct Setup {
     pub target: TargetKind,
     /// The version of NFS on an export; none: as its URL says, or files of this machine.
     pub nfs: Option<Version>,
+    /// The node that keeps the data, A is 0; none: it stays where it is.
+    pub node: Option<usize>,
     /// File system.
     pub fs: Fs,
     /// Mount options beside those of [`Fs::Made`], joined by commas; may be empty.
@@ -60,6 +63,7 @@ impl Default for Setup {
         Self {
             target: TargetKind::Engine,
             nfs: None,
+            node: None,
             fs: Fs::Here,
             mount: String::new(),
             place: BTreeMap::new(),
@@ -124,6 +128,7 @@ impl Setup {
         match factor {
             Factor::Target => self.target.to_string(),
             Factor::Nfs => or(self.nfs.map(|version| version.to_string()), "as-is"),
+            Factor::Node => or(self.node.map(nodes::name), "as-is"),
             Factor::Fs => self.fs.to_string(),
             Factor::Mount if self.mount.is_empty() => "defaults".into(),
             Factor::Mount => self.mount.replace(',', "+"),
@@ -160,6 +165,12 @@ impl Setup {
         match factor {
             Factor::Target => self.target = typed.parse()?,
             Factor::Nfs => self.nfs = unless("as-is").map(|version| version.parse()).transpose()?,
+            Factor::Node => {
+                let known =
+                    |word: &str| (0..nodes::COUNT).find(|node| nodes::name(*node).eq_ignore_ascii_case(word));
+                let wrong = || format!("{typed:?} is no node; type {}", factor.grammar());
+                self.node = unless("as-is").map(|word| known(&word).ok_or_else(wrong)).transpose()?;
+            }
             Factor::Fs => self.fs = typed.parse()?,
             Factor::Mount => {
                 self.mount = match unless("defaults") {
@@ -256,6 +267,7 @@ impl Setup {
                 Factor::Api if !self.mode.asynchronous() => {}
                 Factor::Fs | Factor::Io | Factor::Api | Factor::Target => words.push(level),
                 Factor::Nfs => words.push(self.nfs.map_or("NFS as it is", Version::title).into()),
+                Factor::Node => words.push(format!("data on {level}")),
                 Factor::Scheduler if level != "none" => words.push(level),
                 Factor::Places => words.push(format!("on {level}")),
                 Factor::Place(FileClass::Flash) if level == "none" => words.push("no flash cache".into()),

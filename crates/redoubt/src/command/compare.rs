@@ -6,14 +6,16 @@ use crate::cli::server::patience;
 use crate::cli::{Compare, CompareOn, MixOptions};
 use anyhow::{Context, Result, anyhow, bail};
 use lab::compare::experiment::Experiment;
-use lab::compare::{Mix, Options, TargetKind, preview};
+use lab::compare::{Case, Mix, Options, TargetKind, preview};
 use lab::export::Export;
 use lab::factor::{Limit, Storage};
-use lab::server::find::Named;
+use lab::nodes::{Exporter, Named, Nodes, OwnCluster};
+use lab::server::find::Named as Programs;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::Arc;
 use units::Seed;
 
 pub fn run(options: Compare) -> Result<ExitCode> {
@@ -38,13 +40,22 @@ fn asked(options: &Compare) -> Result<(Options, Option<Export>)> {
     vary.extend(
         written.vary.iter().filter(|v| !options.vary.iter().any(|typed| typed.factor == v.factor)).cloned(),
     );
-    let directory_typed = file.or(options.dir.clone(), "dir")?.unwrap_or_else(|| PathBuf::from("."));
-    let (directory, mounted) = place("compare", &directory_typed, &options.oranfstab)?;
+    let case = options.case.or(written.case).unwrap_or_default();
+    let typed = file.or(options.dir.clone(), "dir")?;
+    let (directory, mounted, nodes) = match (case, &typed) {
+        (Case::Dnfs, None) => own_cluster(&options.node)?,
+        _ => {
+            let typed = typed.unwrap_or_else(|| PathBuf::from("."));
+            let (directory, mounted) = place("compare", &typed, &options.oranfstab)?;
+            (directory, mounted, exporters(&options.node)?)
+        }
+    };
     let asked = Options {
-        case: options.case.or(written.case).unwrap_or_default(),
+        case,
         directory,
+        nodes,
         target: file.or(own(options)?, "target")?.unwrap_or_default(),
-        programs: Named {
+        programs: Programs {
             postgres: file.or(options.server.pg_bin.clone(), "pg_bin")?,
             mariadb: file.or(options.server.mariadb_bin.clone(), "mariadb_bin")?,
         },
@@ -72,6 +83,29 @@ fn asked(options: &Compare) -> Result<(Options, Option<Export>)> {
         record_path: options.run.record.clone(),
     };
     Ok((asked, mounted))
+}
+
+/// Nodes A and B in this process, mounted.
+fn own_cluster(named: &[Named]) -> Result<(PathBuf, Option<Export>, Nodes)> {
+    if let Some(node) = named.first() {
+        bail!(
+            "--node {}={} is a node of your storage, and without --dir this runs on a cluster of our own. Type: redoubt compare dnfs --dir \
+             nfs://server/export/path --node {}={}",
+            node.name,
+            node.url,
+            node.name,
+            node.url
+        );
+    }
+    let cluster = Arc::new(OwnCluster::start()?);
+    let export = Export::mount(&cluster.url()?, None)?;
+    Ok((export.path().to_owned(), Some(export), Nodes::Own(cluster)))
+}
+
+/// The nodes that were named; each is asked once.
+fn exporters(named: &[Named]) -> Result<Nodes> {
+    let exporters: Vec<_> = named.iter().cloned().map(Exporter::open).collect::<Result<_, _>>()?;
+    Ok(if exporters.is_empty() { Nodes::Unknown } else { Nodes::Exporters(Arc::new(exporters)) })
 }
 
 /// The target that was typed.

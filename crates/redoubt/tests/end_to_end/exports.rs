@@ -4,6 +4,7 @@
 mod stand;
 
 use crate::stage::{Stage, measuring};
+use record::json::{self, Value};
 use stand::{Conf, MOUNT_PORT, PORT, Server, VERSIONS, alone};
 use std::path::Path;
 
@@ -114,5 +115,111 @@ fn what_an_export_cannot_do_is_said() {
             stage.run(arguments).refused(&[words]);
         }
         assert_empty(&server.export());
+    });
+}
+
+#[test]
+fn wrong_ways_and_moves_are_measured_on_a_cluster_of_our_own() {
+    let _turn = measuring();
+    let stage = Stage::new();
+    let typed = ["compare", "dnfs", "--minutes", "0.4", "--size", "64m", "--vary", "nfs=v3,pnfs"];
+    let done = stage.run(&typed).ok();
+    for words in [
+        "Through the wrong node NFSv3 reads at",
+        "pNFS goes where the data is",
+        "While the data moved under load",
+        "NFSv3 stayed at the node that was mounted",
+        "What each storage node used",
+        "wrong node",
+    ] {
+        assert!(done.stdout.contains(words), "{words:?} is missing:\n{}", done.stdout);
+    }
+    assert!(done.stderr.contains("on a cluster of our own"), "{}", done.stderr);
+    let report = stage.run(&["report", "last", "--format", "json"]).ok();
+    let report: Value = json::from_str(&report.stdout).expect("JSON");
+    let nodes = report["comparison"]["nodes"].as_array().expect("nodes");
+    let wrong = |configuration: &str, workload: &str| {
+        let it = nodes.iter().find(|n| n["configuration"] == configuration && n["workload"] == workload);
+        it.unwrap_or_else(|| panic!("{configuration} is missing"))["wrong_node_share"]
+            .as_f64()
+            .expect("a share")
+    };
+    assert!(wrong("NFSv3 data on A", "read-cold") < 0.001);
+    assert!(wrong("NFSv3 data on B", "read-cold") > 0.99);
+    assert!(wrong("pNFS data on B", "read-cold") < 0.02);
+    let moved =
+        nodes.iter().find(|n| n["configuration"] == "pNFS data on A" && n["workload"] == "read-moved");
+    let moves = &moved.expect("moves")["moves"];
+    assert!(moves["made"].as_u64() > Some(0) && moves["made"] == moves["followed"], "{moves}");
+}
+
+/// The node_exporter of this machine, until it is dropped.
+struct NodeExporter(std::process::Child);
+
+impl NodeExporter {
+    fn start(address: &str) -> Self {
+        let mut command = std::process::Command::new("prometheus-node-exporter");
+        command.arg(format!("--web.listen-address={address}")).stderr(std::process::Stdio::null());
+        let exporter = Self(command.spawn().expect("Debian's prometheus-node-exporter"));
+        for _ in 0..200 {
+            if std::net::TcpStream::connect(address).is_ok() {
+                return exporter;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("nobody answers at {address}");
+    }
+}
+
+impl Drop for NodeExporter {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_real_node_tells_what_it_used() {
+    alone("exports::a_real_node_tells_what_it_used", || {
+        const ADDRESS: &str = "127.0.0.1:9100";
+        let _turn = measuring();
+        let _server = Server::start(&Conf::default());
+        let (stage, url) = (Stage::new(), url(nfs::Version::V40));
+        let node = format!("A=http://{ADDRESS}");
+        let typed = [
+            "compare",
+            "dnfs",
+            "--minutes",
+            "0.3",
+            "--size",
+            "64m",
+            "--vary",
+            "nfs=v3,v4.1",
+            "--server",
+            &url,
+        ];
+        let with_node = [&typed[..], &["--node", &node]].concat();
+        stage
+            .run(&with_node)
+            .refused(&["node A at http://127.0.0.1:9100/metrics", "node_exporter answer there?"]);
+        let _exporter = NodeExporter::start(ADDRESS);
+        let done = stage.run(&with_node).ok();
+        for words in ["What each storage node used", "share of its processors", "CPU A"] {
+            assert!(done.stdout.contains(words), "{words:?} is missing:\n{}", done.stdout);
+        }
+        let report = stage.run(&["report", "last", "--format", "json"]).ok();
+        let report: Value = json::from_str(&report.stdout).expect("JSON");
+        let nodes = report["comparison"]["nodes"].as_array().expect("nodes");
+        let shares: Vec<_> = nodes.iter().filter_map(|n| n["nodes"][0]["cpu_share"].as_f64()).collect();
+        assert!(!shares.is_empty() && shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
+        assert!(
+            shares.iter().any(|share| *share > 0.0),
+            "a node that served reads used no processor: {shares:?}"
+        );
+        stage
+            .run(&[&typed[..], &["--node", "127.0.0.1:9100"]].concat())
+            .refused(&["has no name", "A=http://"]);
+        stage.run(&[&typed[..], &["--vary", "node=A,B"]].concat()).refused(&["cluster of our own"]);
+        stage.run(&["compare", "dnfs", "--node", &node]).refused(&["without --dir"]);
     });
 }

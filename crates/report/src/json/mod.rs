@@ -147,7 +147,7 @@ fn comparison(c: &Comparison) -> Value {
         "factors": c.factors.iter().map(|f| json!({ "name": f.name, "levels": f.levels })).collect::<Vec<_>>(),
         "placements": ranked::placements(c),
         "passes": ranked::passes(c),
-        "submits": ranked::submits(c), "nfs": ranked::network(c), "writers": ranked::writers(c),
+        "submits": ranked::submits(c), "nfs": ranked::network(c), "nodes": ranked::nodes(c), "writers": ranked::writers(c),
         "blocks": c.blocks, "block_seconds": number(c.block_seconds), "delta": c.rule.delta, "looks": c.rule.looks,
         "level_per_look": c.rule.level_per_look,
         "not_used": c.left_out.iter().map(|(reason, n)| json!({ "reason": reason, "count": n })).collect::<Vec<_>>(),

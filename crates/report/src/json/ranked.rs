@@ -6,6 +6,7 @@ use crate::model::compare::{Cell, Comparison, Workload};
 use crate::model::devices::DeviceUse;
 use crate::model::factors::Proof;
 use crate::model::network::Reads;
+use crate::model::nodes::Nodes;
 use crate::model::passes::{Pass, Passes};
 use crate::model::ranked as said;
 use record::json::{Value, json};
@@ -93,6 +94,22 @@ pub(super) fn network(c: &Comparison) -> Value {
                 "steal_share": r.steal.map(number) })
     };
     c.network.iter().map(one).collect()
+}
+
+/// What the storage nodes behind an export used and did.
+pub(super) fn nodes(c: &Comparison) -> Value {
+    let one = |n: &Nodes| {
+        let each = n.nodes.iter().map(|node| {
+            json!({ "name": node.name, "cpu_share": number(node.cpu_share()), "cpu_ns_per_request": number(n.cpu_ns(node)),
+                    "bytes_per_second": number(node.bytes_per_second()) })
+        });
+        json!({ "configuration": c.configurations[n.configuration].name, "workload": c.workloads[n.workload].name,
+                "nodes": each.collect::<Vec<_>>(), "cpu_ns_per_request": number(n.cpu_ns_all()),
+                "wrong_node_share": n.wrong_share().map(number),
+                "moves": n.moves.map(|moves| json!({ "made": moves.made, "followed": moves.followed,
+                                                     "stall_max_ns": number(moves.stall_max_ns) })) })
+    };
+    c.nodes.iter().map(one).collect()
 }
 
 /// Every move of files, the largest gain first.

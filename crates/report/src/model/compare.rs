@@ -11,6 +11,7 @@ use super::doubts::{Doubts, Marks};
 use super::evidence::Evidence;
 use super::factors::{self, Effects, Proof, Varied};
 use super::network::{self, Reads};
+use super::nodes::{self, Nodes};
 use super::over_time::Stretch;
 use super::passes::{self, Passes};
 use super::placement::{self, Placement};
@@ -45,6 +46,8 @@ pub struct Comparison {
     pub calls: Calls,
     /// What an NFS server gave over each version, where that was asked.
     pub network: Vec<Reads>,
+    /// What storage nodes used and did, where they could be asked.
+    pub nodes: Vec<Nodes>,
     /// The workloads, in the order of the plan.
     pub workloads: Vec<Workload>,
     /// The weighted verdict, or why there is none.
@@ -203,6 +206,7 @@ impl Comparison {
             passes: Vec::new(),
             calls: Calls::default(),
             network: Vec::new(),
+            nodes: Vec::new(),
             workloads: Vec::new(),
             mix: Err(String::new()),
             rule,
@@ -228,6 +232,7 @@ impl Comparison {
         comparison.passes = passes::read(evidence, &comparison);
         comparison.calls = Calls::read(evidence, &comparison);
         comparison.network = network::read(evidence, &comparison);
+        comparison.nodes = nodes::read(evidence, &comparison);
         comparison.left_out = left_out.into_iter().collect();
         comparison.mix = weighted::mix(evidence, &comparison);
         Some(comparison)

@@ -18,6 +18,7 @@ pub mod factors;
 pub mod given;
 pub mod mix;
 pub mod network;
+pub mod nodes;
 pub mod over_time;
 pub mod passes;
 pub mod placement;

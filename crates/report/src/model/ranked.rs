@@ -1,8 +1,8 @@
 //! What is said of ranked configurations: who does not differ, who is how much slower, what a factor does and where.
 
 use super::compare::{Cell, Comparison, Workload};
-use super::passes;
 use super::sentence::Answer;
+use super::{nodes, passes};
 use crate::words;
 use stats::rank::{Effect, Group};
 use stats::verdict::{Decision, Verdict};
@@ -24,6 +24,16 @@ pub fn answer(comparison: &Comparison) -> Option<Answer> {
     if let Some(answer) = moved(comparison) {
         return Some(answer);
     }
+    let routed = nodes::sentences(comparison);
+    let ranked = ranking(comparison);
+    let Some((headline, rest)) = routed.split_first() else { return ranked };
+    let (first, more) = ranked.map(|answer| (answer.headline, answer.more)).unzip();
+    let more = rest.iter().cloned().chain(first).chain(more.into_iter().flatten());
+    Some(Answer { headline: headline.clone(), more: more.collect() })
+}
+
+/// Who stands where, and what the factors do.
+fn ranking(comparison: &Comparison) -> Option<Answer> {
     let ranked = comparison.workloads.iter().filter(|w| w.headline && w.ranking.is_some());
     let mix = comparison.mix.as_ref().ok().map(|mix| &mix.workload).filter(|w| w.ranking.is_some());
     let mut told = mix.into_iter().chain(ranked);

@@ -15,7 +15,8 @@ pub(super) const TICKS: usize = 5;
 const TICKS_LATENCY: usize = 3;
 
 pub(super) fn sections(comparison: &Comparison) -> String {
-    let mut out = match comparison.general() {
+    let mut out = super::network::section(comparison) + &super::nodes::section(comparison);
+    out.push_str(&match comparison.general() {
         true => [
             super::passes::sections(comparison),
             super::placement::sections(comparison),
@@ -24,9 +25,8 @@ pub(super) fn sections(comparison: &Comparison) -> String {
         ]
         .concat(),
         false => matrix(comparison),
-    };
+    });
     out.push_str(&super::calls::sections(comparison));
-    out.push_str(&super::network::section(comparison));
     if let Ok(mix) = &comparison.mix {
         out.push_str(&super::mix::section(comparison, mix));
     }

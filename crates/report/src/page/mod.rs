@@ -13,6 +13,7 @@ mod devices;
 mod dnfs;
 mod mix;
 mod network;
+mod nodes;
 mod notes;
 mod passes;
 mod placement;

@@ -20,12 +20,12 @@ const VERDICT: usize = 12;
 const NAMES: usize = 17;
 
 pub(super) fn report(page: Page, comparison: &Comparison) -> String {
-    let mut out = match comparison.general() {
+    let mut out = super::network::report(page, comparison) + &super::nodes::report(page, comparison);
+    out.push_str(&match comparison.general() {
         true => super::ranked::report(page, comparison),
         false => matrix(page, comparison),
-    };
+    });
     out.push_str(&super::calls::report(page, comparison));
-    out.push_str(&super::network::report(page, comparison));
     if let Ok(mix) = &comparison.mix {
         out.push_str(&break_even(page, comparison, mix));
     }

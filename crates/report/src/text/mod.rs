@@ -13,6 +13,7 @@ mod compared;
 mod devices;
 mod dnfs;
 mod network;
+mod nodes;
 mod passes;
 mod plot;
 mod ranked;

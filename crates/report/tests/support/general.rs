@@ -108,6 +108,11 @@ fn points(story: &Story) -> Vec<Point> {
             point(&[("throttle", levels.0), ("io", levels.1)], "medium", speeds, waits)
         })
         .collect(),
+        "dnfs" => [("v3", "A"), ("v3", "B"), ("pnfs", "A"), ("pnfs", "B")]
+            .iter()
+            .zip([[1.0, 0.97], [0.93, 0.97], [0.98, 0.95], [0.97, 0.95]])
+            .map(|((nfs, node), speeds)| point(&[("nfs", nfs), ("node", node)], "medium", speeds, READ))
+            .collect(),
         other => panic!("no story {other}"),
     }
 }
@@ -146,8 +151,17 @@ pub fn record(directory: &Path, file: &str, story: &Story) -> Reader {
             writer.configuration(&row).expect("configuration")
         })
         .collect();
-    let workloads =
-        [("order-entry", "order entry", "transactions/s", 420.0), ("scan", "full scan", "reads/s", 9_000.0)];
+    let moved = "single-block reads while the data moves";
+    let workloads = match story.case {
+        "dnfs" => [
+            ("read-cold", "single-block reads, cold", "reads/s", 20_000.0),
+            ("read-moved", moved, "reads/s", 20_000.0),
+        ],
+        _ => [
+            ("order-entry", "order entry", "transactions/s", 420.0),
+            ("scan", "full scan", "reads/s", 9_000.0),
+        ],
+    };
     let ids: Vec<i64> = workloads
         .iter()
         .map(|(name, title, metric, _)| {
@@ -202,6 +216,9 @@ pub fn record(directory: &Path, file: &str, story: &Story) -> Reader {
                     looked: story.looked,
                 };
                 told(&mut writer, &mut rng, done.phase, if w == 0 { points[c].waits } else { READ }, &time);
+                if story.case == "dnfs" {
+                    nodes(&mut writer, done.phase, &points[c], w == 1, rate);
+                }
                 if story.case == "placement" {
                     beneath(&mut writer, done.phase, now, &points[c], rate);
                 }
@@ -227,6 +244,30 @@ pub fn record(directory: &Path, file: &str, story: &Story) -> Reader {
     writer.finish("finished").expect("finish");
     drop(writer);
     Reader::open(&path).expect("open")
+}
+
+/// What two storage nodes used in a second of `rate` reads: who asks the wrong one has both at work.
+fn nodes(writer: &mut Writer, phase: i64, point: &Point, moving: bool, rate: f64) {
+    let level =
+        |factor: &str| point.levels.iter().find(|level| level.0 == factor).map_or("", |level| level.1);
+    let (follows, home) = (level("nfs") == "pnfs", level("node") == "A");
+    // Microseconds a read of A and of B, and the share that went through the wrong node.
+    let (a, b, wrong) = match (moving, follows, home) {
+        (true, true, _) => (12.0, 9.0, 0.004),
+        (true, false, _) => (22.0, 9.0, 0.5),
+        (false, _, true) => (20.0, 0.0, 0.0),
+        (false, true, false) => (0.1, 20.5, 0.001),
+        (false, false, false) => (22.0, 18.0, 1.0),
+    };
+    let node = |name: &str, us: f64, transfers: f64, forwarded: f64| {
+        json!({ "name": name, "cpu_seconds": us * 1e-6 * rate, "cpu_share": us * 1e-6 * rate, "seconds": 1.0, "sent_bytes": transfers * 8192.0,
+                "received_bytes": 0, "transfers": transfers, "forwarded": forwarded })
+    };
+    let at_a = if follows && !home { 0.0 } else { rate };
+    let moves = moving.then(|| json!({ "made": 4, "followed": if follows { 4 } else { 0 }, "stall_max_ns": if follows { 4.2e6 } else { 0.0 } }));
+    let both = [node("A", a, at_a, wrong * rate), node("B", b, rate - at_a, 0.0)];
+    let event = json!({ "phase": phase, "requests": rate, "processors": "one processor", "nodes": both, "moves": moves });
+    writer.event("nodes", &event).expect("nodes");
 }
 
 /// Counters of the slow and the fast device at both edges of a phase: redo is written once for each operation, data for every tenth.
