@@ -191,8 +191,8 @@ fn programs_read_the_same() {
 fn what_a_wrong_way_costs_is_said_first() {
     let model = model(&Story { case: "dnfs", blocks: 6, ..Story::default() });
     let (headline, more) = (plain(&model.answer.headline), plain(&model.answer.more.join(" ")));
-    assert!(headline.starts_with("Through the wrong node NFSv3 reads at 0.9"), "{headline}");
-    assert!(headline.contains("2.00 × [2.00–2.00] the nodes' processor time per read"), "{headline}");
+    assert!(headline.starts_with("Through the wrong node sessions read by NFSv3 at 0.9"), "{headline}");
+    assert!(headline.contains("the nodes use 2.00 × [2.00–2.00] the processor time per read"), "{headline}");
     for part in [
         "pNFS goes where the data is: 0.1 % of its requests went through the wrong node",
         "pNFS followed 48 of 48 moves, its requests waited 4200 µs at the longest (0.4 % through the wrong node)",

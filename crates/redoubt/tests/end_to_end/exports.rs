@@ -125,7 +125,7 @@ fn wrong_ways_and_moves_are_measured_on_a_cluster_of_our_own() {
     let typed = ["compare", "dnfs", "--minutes", "0.4", "--size", "64m", "--vary", "nfs=v3,pnfs"];
     let done = stage.run(&typed).ok();
     for words in [
-        "Through the wrong node NFSv3 reads at",
+        "Through the wrong node a lone read by NFSv3 takes",
         "pNFS goes where the data is",
         "While the data moved under load",
         "NFSv3 stayed at the node that was mounted",

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 
 /// Confidence level of ratios of data on another node to data on the node that was mounted.
 const LEVEL: f64 = 0.95;
-/// The workload whose figures make the sentence.
+/// The workloads whose figures make the sentence: of all sessions, and of one.
 const READS: &str = "read-cold";
+const LONE: &str = "read-cold-1";
 /// From this share of requests on they went through the wrong node; below the other, they did not.
 const WRONG_MIN: f64 = 0.5;
 const RIGHT_MAX: f64 = 0.02;
@@ -90,7 +91,8 @@ impl Nodes {
 
     /// Share of clients' transfers that went through the wrong node, 0 to 1.
     pub fn wrong_share(&self) -> Option<f64> {
-        self.transfers.map(|(all, passed)| passed / all.max(1.0))
+        // One that is in two pieces may be passed on twice.
+        self.transfers.map(|(all, passed)| (passed / all.max(1.0)).min(1.0))
     }
 
     fn add(&mut self, trial: &Value, block: Option<u32>) {
@@ -169,6 +171,8 @@ pub fn read(evidence: &Evidence, comparison: &Comparison) -> Vec<Nodes> {
 /// Data on another node than the one that was mounted, against data on that one.
 struct Away {
     version: String,
+    /// Mean latency of one session alone on both, nanoseconds.
+    lone_ns: Option<(f64, f64)>,
     rate: Interval,
     cpu: Interval,
     wrong_share: f64,
@@ -184,21 +188,25 @@ pub fn sentences(comparison: &Comparison) -> Vec<String> {
     let ratio =
         |it: &Interval| format!("{} × {}", words::ratio(it.value), words::ratio_interval(it.low, it.high));
     let costs = |it: &&Away| it.wrong_share >= WRONG_MIN;
-    let wrong: Vec<String> = away
-        .iter()
-        .filter(costs)
-        .map(|it| {
-            format!(
-                "{} reads at {} the rate, for {} the nodes' processor time per read",
-                it.version,
-                ratio(&it.rate),
-                ratio(&it.cpu)
-            )
-        })
-        .collect();
+    let wrong = away.iter().filter(costs).enumerate().map(|(place, it)| {
+        let (version, rate, cpu) = (&it.version, ratio(&it.rate), ratio(&it.cpu));
+        let lone = it.lone_ns.map(|(old, new)| format!("{} instead of {}", words::latency(new), words::latency(old)));
+        // What the figures are of is said with the first version.
+        match (place, lone) {
+            (0, Some(lone)) => format!(
+                "a lone read by {version} takes {lone}, the sessions read at {rate} the rate, and the nodes use {cpu} the processor time per read"
+            ),
+            (0, None) => {
+                format!("sessions read by {version} at {rate} the rate, and the nodes use {cpu} the processor time per read")
+            }
+            (_, Some(lone)) => format!("by {version} {lone}, {rate}, {cpu}"),
+            (_, None) => format!("by {version} {rate}, {cpu}"),
+        }
+    });
+    let wrong: Vec<String> = wrong.collect();
     let mut all = Vec::new();
     if !wrong.is_empty() {
-        all.push(format!("Through the wrong node {}, against data where it was mounted.", wrong.join("; ")));
+        all.push(format!("Through the wrong node {}.", wrong.join("; ")));
     }
     all.extend(away.iter().filter(|it| !costs(it)).map(|it| {
         let verdict = if it.wrong_share <= RIGHT_MAX { "goes where the data is" } else { "follows the data only in part" };
@@ -236,7 +244,10 @@ fn away(comparison: &Comparison) -> Vec<Away> {
         if old.withdrawn() || new.withdrawn() {
             return None;
         }
+        let lone = comparison.workload(LONE);
+        let latency = |index: usize| lone.and_then(|lone| lone.cells[index].latency_ns);
         Some(Away {
+            lone_ns: latency(home).zip(latency(other)),
             version: title(&version).to_owned(),
             rate: paired(&old.blocks, &new.blocks)?,
             cpu: paired(&here.cpu_by_block, &there.cpu_by_block)?,

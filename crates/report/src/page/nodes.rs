@@ -26,10 +26,14 @@ pub(super) fn section(comparison: &Comparison) -> String {
             continue;
         }
         let most = here.iter().map(|nodes| nodes.cpu_ns_all()).fold(0.0, f64::max);
+        let moves = match here.iter().any(|nodes| nodes.moves.is_some()) {
+            true => "<th scope=\"col\">moves followed</th><th scope=\"col\">longest stall</th>",
+            false => "",
+        };
         let rows: String = here.into_iter().map(|nodes| row(comparison, nodes, most)).collect();
         tables.push_str(&format!(
             "<h3>{}</h3>\n<div class=\"scroll\"><table>\n<thead><tr><th></th><th class=\"text\" scope=\"col\">processor time of the nodes for \
-             one request</th><th></th>{cpu}<th scope=\"col\">wrong node</th>{bytes}<th class=\"text\" scope=\"col\">moves</th></tr></thead>\n\
+             one request</th><th></th>{cpu}<th scope=\"col\">wrong node</th>{bytes}{moves}</tr></thead>\n\
              <tbody>\n{rows}</tbody></table></div>\n",
             escape(&words::capital(&comparison.workloads[workload].title)),
         ));
@@ -61,16 +65,12 @@ fn row(comparison: &Comparison, nodes: &Nodes, most: f64) -> String {
     let cells = |figure: &dyn Fn(&crate::model::nodes::Node) -> String| -> String {
         nodes.nodes.iter().map(|node| format!("<td>{}</td>", figure(node))).collect()
     };
-    let moves = nodes.moves.map_or_else(String::new, |moves| match moves.followed {
-        0 => format!("{} made, none followed", moves.made),
-        followed => format!(
-            "{followed} of {} followed, longest stall {}",
-            moves.made,
-            words::latency(moves.stall_max_ns)
-        ),
+    let moves = nodes.moves.map_or_else(String::new, |moves| {
+        let stall = if moves.followed > 0 { words::latency(moves.stall_max_ns) } else { "–".into() };
+        format!("<td>{} of {}</td><td>{stall}</td>", moves.followed, moves.made)
     });
     format!(
-        "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td>{}<td>{}</td>{}<td class=\"text\">{moves}</td></tr>\n",
+        "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td>{}<td>{}</td>{}{moves}</tr>\n",
         escape(&comparison.configurations[nodes.configuration].name),
         bar::parts(BAR_WIDTH, 24.0, &parts, most),
         words::latency(nodes.cpu_ns_all()),
