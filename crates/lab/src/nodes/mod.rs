@@ -138,13 +138,16 @@ impl Nodes {
 
 /// A node that was started anew in between begins at zero again: it says nothing then.
 fn used(name: String, old: &Counters, new: &Counters, seconds: f64) -> Use {
+    let used = (new.cpu_seconds - old.cpu_seconds).max(0.0);
+    let (cpu_seconds, processor_seconds) = match new.processor_seconds - old.processor_seconds {
+        // Sums over many counters do not end in the same digit.
+        of_machine if of_machine > 0.0 => (used.min(of_machine), of_machine),
+        _ => (used, seconds),
+    };
     Use {
         name,
-        cpu_seconds: (new.cpu_seconds - old.cpu_seconds).max(0.0),
-        processor_seconds: match new.processor_seconds - old.processor_seconds {
-            of_machine if of_machine > 0.0 => of_machine,
-            _ => seconds,
-        },
+        cpu_seconds,
+        processor_seconds,
         sent: new.sent.saturating_sub(old.sent),
         received: new.received.saturating_sub(old.received),
         transfers: new.transfers.zip(old.transfers).map(|((all, passed), (all_before, passed_before))| {

@@ -8,7 +8,7 @@ use crate::words;
 
 /// Bars of so many nodes are told apart.
 const COLOURS: usize = 4;
-const BAR_WIDTH: f64 = 260.0;
+const BAR_WIDTH: f64 = 190.0;
 
 pub(super) fn section(comparison: &Comparison) -> String {
     let Some(first) = comparison.nodes.first() else { return String::new() };
@@ -27,7 +27,7 @@ pub(super) fn section(comparison: &Comparison) -> String {
         }
         let most = here.iter().map(|nodes| nodes.cpu_ns_all()).fold(0.0, f64::max);
         let moves = match here.iter().any(|nodes| nodes.moves.is_some()) {
-            true => "<th scope=\"col\">moves followed</th><th scope=\"col\">longest stall</th>",
+            true => "<th scope=\"col\">followed</th><th scope=\"col\">longest stall</th>",
             false => "",
         };
         let rows: String = here.into_iter().map(|nodes| row(comparison, nodes, most)).collect();
