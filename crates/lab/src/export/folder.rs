@@ -77,8 +77,13 @@ impl Drop for Folder {
 /// Removes everything in `directory` but a lock at its top.
 fn empty(storage: &Storage, directory: &Path) -> Result<(), IoError> {
     for path in storage.list(directory)? {
-        if path.file_name().is_some_and(|name| name == LOCK) || storage.remove(&path).is_ok() {
+        if path.file_name().is_some_and(|name| name == LOCK) {
             continue;
+        }
+        let Err(error) = storage.remove(&path) else { continue };
+        // What is no directory says itself why it stays.
+        if storage.list(&path).is_err() {
+            return Err(error);
         }
         empty(storage, &path)?;
         storage.remove_directory(&path)?;

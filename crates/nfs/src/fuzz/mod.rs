@@ -106,7 +106,7 @@ fn stream(message: &[u8]) -> usize {
     let at = usize::from(u16::from_be_bytes([*high, *low])).min(stream.len());
     let zeroes = usize::from(zeroes & 0x7f) << 10;
     let stream = [&stream[..at], &vec![0; zeroes], &stream[at..]].concat();
-    let piece = if zeroes > 0 { 1 + 64 * usize::from(*piece) } else { 1 + usize::from(*piece) };
+    let piece = if zeroes > 0 { 64 * (1 + usize::from(*piece)) } else { 1 + usize::from(*piece) };
     let (mut records, mut elsewhere) = (Records::new(longest), 0);
     for piece in stream.chunks(piece) {
         let mut rest = piece;
