@@ -42,8 +42,8 @@ fn asked(options: &Compare) -> Result<(Options, Option<Export>)> {
     );
     let case = options.case.or(written.case).unwrap_or_default();
     let typed = file.or(options.dir.clone(), "dir")?;
-    let (directory, mounted, nodes) = match (case, &typed) {
-        (Case::Dnfs, None) => own_cluster(&options.node)?,
+    let (directory, mounted, nodes) = match (case, &typed, &options.oranfstab.oranfstab) {
+        (Case::Dnfs, None, None) => own_cluster(&options.node)?,
         _ => {
             let typed = typed.unwrap_or_else(|| PathBuf::from("."));
             let (directory, mounted) = place("compare", &typed, &options.oranfstab)?;
