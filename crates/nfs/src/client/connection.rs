@@ -184,9 +184,14 @@ impl Connection {
         let received = match &mut self.landing {
             Some(Landing { slot, at }) if missing > 0 => {
                 let rest = &mut buffer(*slot)[*at..][..missing];
-                let mut pieces = [IoSliceMut::new(rest), IoSliceMut::new(room)];
-                let nothing = &mut RecvAncillaryBuffer::default();
-                let received = net::recvmsg(&self.stream, &mut pieces, nothing, flags).map(|it| it.bytes);
+                let received = if wait == Wait::No {
+                    let mut pieces = [IoSliceMut::new(rest), IoSliceMut::new(room)];
+                    let nothing = &mut RecvAncillaryBuffer::default();
+                    net::recvmsg(&self.stream, &mut pieces, nothing, flags).map(|it| it.bytes)
+                } else {
+                    // Nothing can be done before the payload has arrived: one sleep, not one for each piece of it.
+                    net::recv(&self.stream, rest, RecvFlags::WAITALL).map(|(bytes, _)| bytes)
+                };
                 *at += received.map_or(0, |bytes| bytes.min(missing));
                 received
             }
