@@ -12,6 +12,11 @@ fn url(version: nfs::Version) -> String {
     format!("nfs://127.0.0.1:{PORT}/vfs?version={version}&mountport={MOUNT_PORT}")
 }
 
+/// A short comparison of two versions on the server of `url`.
+fn dnfs(url: &str) -> [&str; 10] {
+    ["compare", "dnfs", "--minutes", "0.3", "--size", "64m", "--vary", "nfs=v3,v4.1", "--server", url]
+}
+
 fn assert_empty(export: &Path) {
     let left: Vec<_> = std::fs::read_dir(export).expect("the export").flatten().collect();
     assert!(left.is_empty(), "something was left: {left:?}");
@@ -71,18 +76,7 @@ fn versions_are_compared_on_the_same_files() {
         let server = Server::start(&Conf::default());
         let stage = Stage::new();
         let url = url(nfs::Version::V40);
-        let typed = [
-            "compare",
-            "dnfs",
-            "--minutes",
-            "0.3",
-            "--size",
-            "64m",
-            "--vary",
-            "nfs=v3,v4.1",
-            "--server",
-            &url,
-        ];
+        let typed = dnfs(&url);
         let done = stage.run(&typed).ok();
         for words in ["NFSv3", "NFSv4.1", "What the server gave", "by Little"] {
             assert!(done.stdout.contains(words), "{words:?} is missing:\n{}", done.stdout);
@@ -188,18 +182,7 @@ fn a_real_node_tells_what_it_used() {
         let _server = Server::start(&Conf::default());
         let (stage, url) = (Stage::new(), url(nfs::Version::V40));
         let node = format!("A=http://{ADDRESS}");
-        let typed = [
-            "compare",
-            "dnfs",
-            "--minutes",
-            "0.3",
-            "--size",
-            "64m",
-            "--vary",
-            "nfs=v3,v4.1",
-            "--server",
-            &url,
-        ];
+        let typed = dnfs(&url);
         let with_node = [&typed[..], &["--node", &node]].concat();
         stage
             .run(&with_node)

@@ -4,7 +4,6 @@ use crate::stage::{Stage, measuring};
 use crate::stop::signal;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Nanos, clock};
 
 /// A running cluster.
@@ -102,21 +101,12 @@ fn a_run_survives_restarts_and_tells_of_them() {
     for url in [lab.urls[0].clone(), lab.urls[2].clone(), lab.urls[3].clone()] {
         let stage = Stage::new();
         let typed = ["run", "commit", "--minutes", "0.05", "--sessions", "2", "--verify", "--dir", &url];
-        let over = AtomicBool::new(false);
-        let done = std::thread::scope(|scope| {
-            let run = scope.spawn(|| {
-                let done = stage.run(&typed);
-                over.store(true, Ordering::Release);
-                done
-            });
-            while !over.load(Ordering::Acquire) {
-                clock::sleep(Nanos::millis(700));
-                lab.tell("restart A");
-                assert_eq!(lab.line(), "done\n");
-            }
-            run.join().expect("it ran")
-        });
-        let done = done.ok();
+        let restarts = || {
+            clock::sleep(Nanos::millis(700));
+            lab.tell("restart A");
+            assert_eq!(lab.line(), "done\n");
+        };
+        let done = stage.run_amid(&typed, restarts).ok();
         assert!(done.stdout.contains("committed"), "{url}: {}", done.stdout);
         for words in ["NFS: channel to", "is DOWN", "is UP again"] {
             assert!(done.stderr.contains(words), "{url}: {words:?} is missing: {}", done.stderr);

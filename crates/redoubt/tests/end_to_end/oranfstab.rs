@@ -5,7 +5,6 @@ use nfs::Version;
 use nfslab::{Cluster, ClusterOptions};
 use record::{DnfsChannelRow, DnfsServerRow};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Nanos, clock};
 
 fn cluster(paths: usize) -> Cluster {
@@ -72,25 +71,16 @@ fn a_run_survives_a_path_that_is_cut() {
     let file = file(&stage, &cluster, "nfsv4.1");
     let typed =
         ["run", "commit", "--minutes", "0.06", "--verify", "--oranfstab", &file, "--dir", "/mnt/oradata1"];
-    let over = AtomicBool::new(false);
-    let done = std::thread::scope(|scope| {
-        let run = scope.spawn(|| {
-            let done = stage.run(&typed);
-            over.store(true, Ordering::Release);
-            done
-        });
-        while !over.load(Ordering::Acquire) {
-            for path in 0..2 {
-                clock::sleep(Nanos::millis(400));
-                cluster.cut_path(0, path).expect("a cut");
-                clock::sleep(Nanos::millis(200));
-                cluster.restore_path(0, path).expect("it is back");
-                clock::sleep(Nanos::millis(900));
-            }
+    let cuts = || {
+        for path in 0..2 {
+            clock::sleep(Nanos::millis(400));
+            cluster.cut_path(0, path).expect("a cut");
+            clock::sleep(Nanos::millis(200));
+            cluster.restore_path(0, path).expect("it is back");
+            clock::sleep(Nanos::millis(900));
         }
-        run.join().expect("it ran")
-    });
-    let done = done.ok();
+    };
+    let done = stage.run_amid(&typed, cuts).ok();
     assert!(done.stdout.contains("committed"), "{}", done.stdout);
     for words in ["is DOWN", "is UP again", "its channels come back to it"] {
         assert!(done.stderr.contains(words), "{words:?} is missing: {}", done.stderr);

@@ -62,6 +62,17 @@ impl Stage {
         Done::of(self.command(arguments).output().expect("start redoubt"))
     }
 
+    /// Runs it, and does `trouble` again and again meanwhile.
+    pub fn run_amid(&self, arguments: &[&str], mut trouble: impl FnMut()) -> Done {
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| self.run(arguments));
+            while !run.is_finished() {
+                trouble();
+            }
+            run.join().expect("it ran")
+        })
+    }
+
     /// Runs it as a user without privileges: as `nobody` when the tests run as root.
     pub fn run_unprivileged(&self, arguments: &[&str]) -> Done {
         if !is_root() {
