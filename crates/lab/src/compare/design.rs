@@ -91,6 +91,7 @@ impl Design {
     /// What contradicts itself; fewer than two configurations that can be had.
     pub fn of(options: &Options) -> Result<Self, LabError> {
         let refuse = LabError::Target;
+        node_of_ours(options).map_err(refuse)?;
         let (apis, mut left_out) = usable_apis(options);
         let base = base(options, &apis);
         let (varied, candidates) = match options.case {
@@ -340,6 +341,17 @@ fn base(options: &Options, apis: &[Api]) -> Setup {
     base
 }
 
+/// Which node keeps the data is only ours to say of a cluster of our own.
+fn node_of_ours(options: &Options) -> Result<(), String> {
+    let asked = options.vary.iter().any(|vary| vary.factor == Factor::Node);
+    if asked && options.nodes.own().is_none() {
+        return Err("node is where a cluster of our own keeps the data: redoubt compare dnfs, without --dir. On storage of yours move the volume \
+                    yourself, and put runs before and after it side by side: redoubt report RUN RUN"
+            .into());
+    }
+    Ok(())
+}
+
 /// What is varied on an export: what was said, or the versions of NFS.
 fn on_export(options: &Options, base: &Setup) -> Result<Vec<Vary>, String> {
     const MOUNT_IT: &str = "mount the export and give that directory with --dir";
@@ -378,11 +390,6 @@ fn on_export(options: &Options, base: &Setup) -> Result<Vec<Vary>, String> {
              {MOUNT_IT}",
             other.title()
         ));
-    }
-    if options.nodes.own().is_none() && options.vary.iter().any(|vary| vary.factor == Factor::Node) {
-        return Err("node is where a cluster of our own keeps the data: redoubt compare dnfs, without --dir. On storage of yours move the volume \
-                    yourself, and put runs before and after it side by side: redoubt report RUN RUN"
-            .into());
     }
     let mut vary = options.vary.clone();
     let missing = |vary: &[Vary], factor| !vary.iter().any(|vary| vary.factor == factor);

@@ -102,6 +102,7 @@ fn what_an_export_cannot_do_is_said() {
             (&["calibrate", "--destroy", "/dev/sdx", &url], "Leave --destroy away"),
             (&["compare", "scheduler", "--dir", &url], "devices of this machine"),
             (&["compare", "--vary", "fs=ext4,xfs", "--dir", &url], "the kernel has no part in it"),
+            (&["compare", "--vary", "node=A,B"], "redoubt compare dnfs, without --dir"),
             (&["doctor", &url], "is an export"),
             (&["calibrate", "nfs://127.0.0.1:1/vfs"], "cannot be reached"),
             (&["calibrate", "nfs://127.0.0.1/vfs?vers=3"], "version="),
