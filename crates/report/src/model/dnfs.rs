@@ -298,15 +298,25 @@ impl Export {
             out.clear();
         }
         for it in &self.moves {
+            let waited = match it.stall_max_ns {
+                0 => "no request waited".to_owned(),
+                longest => format!("requests waited {} at most", words::latency(longest as f64)),
+            };
+            // Who is told of a move is told when it happens: until then the old layout was right.
+            let unsure = match it.cause.as_str() {
+                "recall" | "notification" => String::new(),
+                _ => format!(
+                    ", and {} may have gone to the wrong node before that was seen",
+                    units::Bytes(it.unsure_bytes)
+                ),
+            };
             out.push(format!(
-                "At {:.1} s {} moved from {} to {}, seen by {}: requests waited {} at most, {} went by the old layout since it was last known to be right.",
+                "At {:.1} s {} moved from {} to {}, seen by {}: {waited}{unsure}.",
                 it.t_ns as f64 / 1e9,
                 words::count(it.files, "file"),
                 it.old,
                 it.new,
                 it.cause,
-                words::latency(it.stall_max_ns as f64),
-                units::Bytes(it.unsure_bytes)
             ));
         }
         for node in &self.nodes {
