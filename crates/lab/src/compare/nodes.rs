@@ -56,7 +56,7 @@ impl Meanwhile {
             return Ok(());
         }
         let node = |node: &Use| {
-            json!({ "name": node.name, "cpu_seconds": node.cpu_seconds, "cpu_share": node.cpu_share(),
+            json!({ "name": node.name, "cpu_seconds": node.cpu_seconds, "processor_seconds": node.processor_seconds,
                     "seconds": node.seconds, "sent_bytes": node.sent, "received_bytes": node.received,
                     "transfers": node.transfers.map(|(all, _)| all),
                     "forwarded": node.transfers.map(|(_, passed)| passed) })

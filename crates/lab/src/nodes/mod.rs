@@ -76,13 +76,6 @@ pub struct Use {
     pub seconds: f64,
 }
 
-impl Use {
-    /// Share of its processors that it used, 0 to 1.
-    pub fn cpu_share(&self) -> f64 {
-        self.cpu_seconds / self.processor_seconds.max(1e-9)
-    }
-}
-
 impl Nodes {
     /// The cluster that is ours to move data on.
     pub fn own(&self) -> Option<&OwnCluster> {
@@ -171,9 +164,12 @@ mod tests {
             transfers: Some((all, passed)),
         };
         let first = used("A".into(), &of(1.0, 40.0, 100, 10), &of(3.0, 48.0, 300, 110), 2.0);
-        assert_eq!((first.cpu_share(), first.sent, first.transfers), (0.25, 2_000, Some((200, 100))));
+        assert_eq!(
+            (first.cpu_seconds, first.processor_seconds, first.sent, first.transfers),
+            (2.0, 8.0, 2_000, Some((200, 100)))
+        );
         // Threads of ours have no processors of their own: shares are of one.
         let second = used("A".into(), &of(0.0, 0.0, 0, 0), &of(1.0, 0.0, 50, 0), 2.0);
-        assert_eq!(second.cpu_share(), 0.5);
+        assert_eq!((second.cpu_seconds, second.processor_seconds), (1.0, 2.0));
     }
 }

@@ -104,10 +104,9 @@ impl Nodes {
                 self.nodes.push(Node { name: name.into(), ..Node::default() });
                 self.nodes.len() - 1
             });
-            let (node, share) = (&mut self.nodes[at], number(&json["cpu_share"]));
-            let used = number(&json["cpu_seconds"]);
+            let (node, used) = (&mut self.nodes[at], number(&json["cpu_seconds"]));
             node.cpu_seconds += used;
-            node.processor_seconds += if share > 0.0 { used / share } else { number(&json["seconds"]) };
+            node.processor_seconds += number(&json["processor_seconds"]);
             node.sent += number(&json["sent_bytes"]);
             node.received += number(&json["received_bytes"]);
             node.seconds += number(&json["seconds"]);

@@ -260,7 +260,7 @@ fn nodes(writer: &mut Writer, phase: i64, point: &Point, moving: bool, rate: f64
         (false, false, false) => (22.0, 18.0, 1.0),
     };
     let node = |name: &str, us: f64, transfers: f64, forwarded: f64| {
-        json!({ "name": name, "cpu_seconds": us * 1e-6 * rate, "cpu_share": us * 1e-6 * rate, "seconds": 1.0, "sent_bytes": transfers * 8192.0,
+        json!({ "name": name, "cpu_seconds": us * 1e-6 * rate, "processor_seconds": 1.0, "seconds": 1.0, "sent_bytes": transfers * 8192.0,
                 "received_bytes": 0, "transfers": transfers, "forwarded": forwarded })
     };
     let at_a = if follows && !home { 0.0 } else { rate };
