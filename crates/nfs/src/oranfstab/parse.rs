@@ -61,8 +61,12 @@ fn words(text: &str) -> Result<Vec<Word<'_>>, OranfstabError> {
     for (index, content) in text.lines().enumerate() {
         let line = index + 1;
         let content = content.split('#').next().unwrap_or_default();
-        let mut pieces = content.split_whitespace().filter(|piece| *piece != "/");
+        let mut pieces = content.split_whitespace();
         while let Some(piece) = pieces.next() {
+            // Between two attributes it is a sign, as a value the root of what is exported.
+            if piece == "/" {
+                continue;
+            }
             // An address of version 6 has colons, too: only what stands before the first one is a name.
             let (name, value) =
                 piece.split_once(':').map_or((piece, None), |(name, value)| (name, Some(value)));
