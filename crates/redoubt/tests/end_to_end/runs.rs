@@ -117,10 +117,12 @@ fn run_plays_every_case_and_keeps_what_the_database_saw() {
             "{case}: no process waited"
         );
         let files = reader.of_phases::<record::FileStatRow>().expect("files");
-        assert!(
-            files.iter().any(|(_, row)| row.small_writes + row.large_writes > 0),
-            "{case}: nothing was written"
-        );
+        // What only reads writes nothing, unless a checkpoint falls into its window.
+        let requests = |row: &record::FileStatRow| match case {
+            "scan" | "random-read" => row.small_reads + row.large_reads,
+            _ => row.small_writes + row.large_writes,
+        };
+        assert!(files.iter().any(|(_, row)| requests(row) > 0), "{case}: no file was used");
         crate::page::check(&stage, &stage.record().with_extension("html"), &["setall"]);
     }
     let stage = Stage::new();
