@@ -2,7 +2,7 @@
 
 use crate::counters::NodeCounters;
 use crate::node::{Fault, Node};
-use crate::store::{Budget, PIECE_BYTES};
+use crate::store::{Budget, PIECE_BYTES, lock};
 use crate::tree::Tree;
 use nfs::{Path, Status, Target, Version};
 use std::collections::HashMap;
@@ -48,6 +48,17 @@ pub enum WrongNode {
     Refuse(Status),
 }
 
+/// What a node does when a file is opened by somebody who wants no delegation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delegations {
+    /// It gives none.
+    None,
+    /// It gives one all the same, and recalls it when somebody else opens the file.
+    Given,
+    /// It gives one, recalls it at once, and takes it back only then: CB_RECALL may be there before the reply to OPEN.
+    Recalled,
+}
+
 /// What a cluster is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterOptions {
@@ -69,6 +80,8 @@ pub struct ClusterOptions {
     pub lease_seconds: u32,
     /// Most memory for data, bytes.
     pub bytes_max: u64,
+    /// Whether a way back to a client is tried as soon as it is there (CB_NULL), as Linux and Ganesha do.
+    pub probe: bool,
 }
 
 impl Default for ClusterOptions {
@@ -85,6 +98,7 @@ impl Default for ClusterOptions {
             wrong_node: WrongNode::Forward,
             lease_seconds: 90,
             bytes_max: 4 << 30,
+            probe: true,
         }
     }
 }
@@ -328,6 +342,15 @@ impl Cluster {
     /// [`LabError::Node`].
     pub fn lose_replies(&self, node: usize, lost: bool) -> Result<(), LabError> {
         self.node(node)?.mute.store(lost, Ordering::Release);
+        Ok(())
+    }
+
+    /// What node `node` delegates from now on.
+    ///
+    /// # Errors
+    /// [`LabError::Node`].
+    pub fn delegate(&self, node: usize, what: Delegations) -> Result<(), LabError> {
+        *lock(&self.node(node)?.delegations) = what;
         Ok(())
     }
 

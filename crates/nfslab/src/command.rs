@@ -1,6 +1,6 @@
 //! Commands to a cluster, one a line.
 
-use crate::cluster::{Cluster, DataServer, LabError, Layouts, WrongNode, name};
+use crate::cluster::{Cluster, DataServer, Delegations, LabError, Layouts, WrongNode, name};
 use crate::moves::Tell;
 use nfs::Status;
 use std::fmt::Write;
@@ -17,6 +17,7 @@ expire NODE                                     leases of all clients end now
 fail NODE STATUS TIMES                          the next transfers fail: fail A 70 5
 delay NODE MICROSECONDS                         each transfer takes longer; 0 ends it
 lose NODE on|off                                replies are lost
+delegate NODE none|given|recalled               OPEN gives a delegation that nobody asked for; recalled: asks for it back at once
 show                                            what each node did";
 
 /// A command.
@@ -66,6 +67,13 @@ pub enum Command {
         /// Whether.
         lost: bool,
     },
+    /// [`Cluster::delegate`].
+    Delegate {
+        /// Where.
+        node: usize,
+        /// What.
+        what: Delegations,
+    },
     /// Counters of all nodes.
     Show,
     /// What can be typed.
@@ -114,6 +122,15 @@ impl FromStr for Command {
                 Self::Delay { node: one(node)?, delay: Nanos(u64::from(number(us)?) * 1000) }
             }
             ["lose", node, how @ ("on" | "off")] => Self::Lose { node: one(node)?, lost: how == "on" },
+            ["delegate", node, what] => {
+                let what = match what {
+                    "none" => Delegations::None,
+                    "given" => Delegations::Given,
+                    "recalled" => Delegations::Recalled,
+                    _ => return Err(wrong()),
+                };
+                Self::Delegate { node: one(node)?, what }
+            }
             ["show"] => Self::Show,
             ["help"] => Self::Help,
             _ => return Err(wrong()),
@@ -178,6 +195,7 @@ impl Cluster {
             Command::Fail { node, status, times } => self.fail(*node, *status, *times)?,
             Command::Delay { node, delay } => self.delay(*node, *delay)?,
             Command::Lose { node, lost } => self.lose_replies(*node, *lost)?,
+            Command::Delegate { node, what } => self.delegate(*node, *what)?,
             Command::Show => return Ok(self.show()),
             Command::Help => return Ok(HELP.into()),
         }
@@ -226,6 +244,7 @@ mod tests {
             ("wrong-node 10080", Command::WrongNode(WrongNode::Refuse(Status::PNFS_NO_LAYOUT))),
             ("cut A 2", Command::Cut(0, Some(1))),
             ("restore b", Command::Restore(1, None)),
+            ("delegate B recalled", Command::Delegate { node: 1, what: Delegations::Recalled }),
             ("layouts flex-v3", Command::Layouts(Layouts::Flexible(DataServer::V3))),
         ] {
             assert_eq!(line.parse::<Command>().expect(line), expected);

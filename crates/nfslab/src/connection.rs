@@ -8,13 +8,14 @@ use crate::store::lock;
 use crate::wire::{MESSAGE_BYTES_MAX, Stop};
 use crate::{interconnect, v3, v4};
 use nfs::rpc::Procedure;
+use nfs::rpc::call::{self, Credential};
 use nfs::rpc::record::{self, Records};
 use nfs::rpc::reply::{self, Message};
 use nfs::xdr::{Malformed, Reader, Writer};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -25,26 +26,47 @@ const ANSWERS_BYTES: usize = 256 << 10;
 /// The end of a connection that calls of ours go to.
 pub(crate) struct Line {
     stream: Mutex<TcpStream>,
-    waiting: Mutex<HashMap<u32, SyncSender<Vec<u8>>>>,
+    next: AtomicU32,
+    /// None: the connection has ended.
+    waiting: Mutex<Option<HashMap<u32, SyncSender<Vec<u8>>>>>,
 }
 
 impl Line {
     pub(crate) fn new(stream: TcpStream) -> Self {
-        Self { stream: Mutex::new(stream), waiting: Mutex::default() }
+        Self { stream: Mutex::new(stream), next: 1.into(), waiting: Mutex::new(Some(HashMap::new())) }
     }
 
     fn send(&self, bytes: &[u8]) -> std::io::Result<()> {
         lock(&self.stream).write_all(bytes)
     }
 
-    /// Sends a whole call of number `xid`; its results, unless they take longer than `patience`.
-    pub(crate) fn call(&self, xid: u32, call: &[u8], patience: Duration) -> Option<Vec<u8>> {
+    /// Calls the client; the results, unless they take longer than `patience`, or the connection ends before.
+    pub(crate) fn call(
+        &self,
+        procedure: Procedure,
+        encode: impl FnOnce(&mut Writer),
+        patience: Duration,
+    ) -> Option<Vec<u8>> {
+        let xid = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut w = Writer::new();
+        let at = call::begin(&mut w, xid, procedure, &Credential::sys("nfslab", 0, 0, &[]));
+        encode(&mut w);
+        record::seal(&mut w, at, 0);
         let (send, receive) = sync_channel(1);
-        lock(&self.waiting).insert(xid, send);
-        let sent = self.send(call);
+        lock(&self.waiting).as_mut()?.insert(xid, send);
+        let sent = self.send(w.bytes());
         let results = sent.ok().and_then(|()| receive.recv_timeout(patience).ok());
-        lock(&self.waiting).remove(&xid);
+        self.take(xid);
         results
+    }
+
+    /// Whether the connection is there.
+    pub(crate) fn is_up(&self) -> bool {
+        lock(&self.waiting).is_some()
+    }
+
+    fn take(&self, xid: u32) -> Option<SyncSender<Vec<u8>>> {
+        lock(&self.waiting).as_mut()?.remove(&xid)
     }
 }
 
@@ -65,6 +87,8 @@ pub(crate) fn run(shared: &Weak<Shared>, node: usize, id: u64, stream: TcpStream
         };
         // An end of the stream is an end; what the client was, it will say again.
         let _ = server.serve(stream);
+        // Nothing comes back any more to whoever waits.
+        *lock(&server.line.waiting) = None;
     }
     if let Some(shared) = shared.upgrade() {
         shared.nodes[node].forget_connection(id);
@@ -112,7 +136,7 @@ impl Server<'_> {
         while let Some(message) = self.records.message().map_err(broken)? {
             match reply::decode(message).map_err(broken)? {
                 Message::Reply { xid, result } => {
-                    if let (Ok(results), Some(waiting)) = (result, lock(&self.line.waiting).remove(&xid)) {
+                    if let (Ok(results), Some(waiting)) = (result, self.line.take(xid)) {
                         let _ = waiting.try_send(results.rest().to_vec());
                     }
                 }

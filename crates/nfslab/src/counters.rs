@@ -59,6 +59,12 @@ counters! {
     replayed,
     /// Refusals of data servers that clients told of, giving a layout back.
     reported,
+    /// Delegations that were given.
+    delegated,
+    /// Those that came back.
+    undelegated,
+    /// Those whose holder was asked for them, and agreed.
+    recalled,
     /// Calls that were made to clients.
     callbacks,
     /// Messages that were no NFS, and ended their connection.

@@ -51,7 +51,13 @@ impl Stand {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
             (TcpStream::connect(listener.local_addr().expect("bound")).expect("a connection"), listener)
         });
-        let options = ClusterOptions { nodes: 1, layouts, bytes_max: BYTES_MAX, ..ClusterOptions::default() };
+        let options = ClusterOptions {
+            nodes: 1,
+            layouts,
+            bytes_max: BYTES_MAX,
+            probe: false,
+            ..ClusterOptions::default()
+        };
         let volumes = vec![("a".to_owned(), vec![0])];
         let cluster = Cluster::unserved(ClusterOptions { volumes, ..options }, PORT).expect("a cluster");
         cluster.shared.nodes[0].v4.set_boot(7);

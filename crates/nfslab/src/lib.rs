@@ -12,7 +12,7 @@
 //!     transfer.rs reads and writes at their owner, forwarded where that is another node; moves.rs
 //!       tree.rs   names          store.rs   data of one node
 //! ```
-//! Data is kept in memory, within a bound. There is no grace period, no lock, no delegation and no access check.
+//! Data is kept in memory, within a bound. There is no grace period, no lock and no access check, and a delegation only by [`Cluster::delegate`].
 #![forbid(unsafe_code)]
 
 mod cluster;
@@ -33,7 +33,7 @@ mod v3;
 mod v4;
 mod wire;
 
-pub use cluster::{Cluster, ClusterOptions, DataServer, LabError, Layouts, WrongNode};
+pub use cluster::{Cluster, ClusterOptions, DataServer, Delegations, LabError, Layouts, WrongNode};
 pub use command::Command;
 pub use counters::NodeCounters;
 pub use moves::{Moved, Tell};

@@ -1,6 +1,6 @@
 //! One node: where it listens, what it keeps, what is wrong with it.
 
-use crate::cluster::{LabError, Shared, name};
+use crate::cluster::{Delegations, LabError, Shared, name};
 use crate::connection;
 use crate::counters::Counting;
 use crate::interconnect::Interconnect;
@@ -30,6 +30,7 @@ pub(crate) struct Node {
     pub(crate) verifier: AtomicU64,
     /// Replies are lost.
     pub(crate) mute: AtomicBool,
+    pub(crate) delegations: Mutex<Delegations>,
     fault: Mutex<Fault>,
     faulty: AtomicBool,
     /// By path.
@@ -69,6 +70,7 @@ impl Node {
             replies: Replies::default(),
             verifier: AtomicU64::new(Seed::draw().0),
             mute: false.into(),
+            delegations: Mutex::new(Delegations::None),
             fault: Mutex::new(Fault { status: Status::IO, times: 0, delay: Nanos(0) }),
             faulty: false.into(),
             connections: Mutex::default(),

@@ -1,6 +1,7 @@
 //! One call at a time over a connection, and answers to what the server asks meanwhile.
 
 use super::connection::{Connection, Wait, broken};
+use super::file::lock;
 use crate::Fault;
 use crate::rpc::Procedure;
 use crate::rpc::call::{self, Credential};
@@ -9,6 +10,7 @@ use crate::rpc::reply::{self, Message, Refusal};
 use crate::rpc::xid::Xids;
 use crate::v4::callback::BackChannel;
 use crate::xdr::{Malformed, Writer};
+use std::sync::{Arc, Mutex};
 use units::{Nanos, Seed, clock};
 
 /// Why an attempt came to nothing.
@@ -52,13 +54,19 @@ impl From<Malformed> for Trouble {
 
 pub(super) struct Caller {
     pub(super) connection: Connection,
-    pub(super) back: BackChannel,
+    /// What it is asked; of one who is asked nothing, its own.
+    back: Arc<Mutex<BackChannel>>,
     xids: Xids,
 }
 
 impl Caller {
     pub(super) fn new(connection: Connection) -> Self {
-        Self { connection, back: BackChannel::default(), xids: Xids::new(1, Seed::draw()) }
+        Self::with(connection, Arc::default())
+    }
+
+    /// What the server asks is answered by `back`.
+    pub(super) fn with(connection: Connection, back: Arc<Mutex<BackChannel>>) -> Self {
+        Self { connection, back, xids: Xids::new(1, Seed::draw()) }
     }
 
     /// Calls `procedure` with encoded `arguments`; the result is its encoded results, which are there before `deadline`.
@@ -107,7 +115,7 @@ impl Caller {
                 // To a call that was given up.
                 Message::Reply { .. } => {}
                 Message::Call { xid, procedure, arguments } => {
-                    self.back.answer(&mut answers, xid, procedure, arguments);
+                    lock(&self.back).answer(&mut answers, xid, procedure, arguments);
                 }
             }
         }

@@ -137,7 +137,7 @@ impl Control {
             self.reconnects += 1;
             let (server, path) = (&self.way.target.server, self.way.target.paths[path]);
             self.way.alerts.say(format!("control channel to {server} is UP again by path {path}"));
-            self.caller = Some(Caller::new(connection));
+            self.caller = Some(Caller::with(connection, self.identity.back.clone()));
             self.identity.connection_is_new();
             self.bell.iter().for_each(|bell| bell.ring());
         }
@@ -151,7 +151,6 @@ impl Control {
             self.way
                 .alerts
                 .say(format!("control channel to {}, {peer}, is DOWN: {why}", self.way.target.server));
-            self.identity.keep(caller);
         }
     }
 
@@ -221,7 +220,7 @@ impl Control {
             .way
             .connect(0, port, clock::now() + self.way.limit)
             .map_err(|tried| self.way.unreachable(tried))?;
-        self.caller = Some(Caller::new(connection));
+        self.caller = Some(Caller::with(connection, self.identity.back.clone()));
         let root = match self.way.target.version {
             Version::V3 => self.attach_v3(),
             Version::V40 | Version::V41 | Version::Pnfs => self.attach_v4(),

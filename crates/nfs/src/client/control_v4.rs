@@ -3,14 +3,14 @@
 use super::caller::Trouble;
 use super::control::{Control, Root};
 use super::error::NfsError;
-use super::file::{FileState, How};
+use super::file::{FileState, How, lock};
 use super::target::Version;
 use crate::v3::Space;
 use crate::v4::Minor;
 use crate::v4::attributes::Set;
 use crate::v4::compound::{Compound, Op};
 use crate::v4::open::{Claim, Open, StateId};
-use crate::v4::recovery::Lease;
+use crate::v4::recovery::{Lease, Remedy, remedy};
 use crate::{Attributes, Fault, Handle, Status};
 use units::{Nanos, clock};
 
@@ -115,25 +115,55 @@ impl Control {
             c.open(minor, &open);
             c.get_handle();
         };
+        lock(&self.identity.back).opening(true);
         let opened = self.compound(deadline, build, |results| {
             results.done(Op::PutFh)?;
             Ok((results.opened()?, results.handle()?))
         });
+        lock(&self.identity.back).opening(false);
         if !matches!(opened, Err(Trouble::Lost(_))) {
             self.identity.next_owner();
         }
         let (opened, handle) = opened?;
+        if let Some(delegation) = opened.delegation {
+            lock(&self.identity.back).delegated(handle, delegation);
+        }
         let (mut state, mut calls) = (opened.state, 1);
         if opened.confirm {
             let build = |c: &mut Compound<'_>| c.open_confirm(&handle, state, calls);
             state = self.compound(deadline, build, |results| results.confirmed())?;
             calls += 1;
         }
-        if let Some(delegation) = opened.delegation {
-            let build = |c: &mut Compound<'_>| c.return_delegation(&handle, delegation);
-            self.compound(deadline, build, |results| results.returned())?;
+        if opened.delegation.is_some() && !self.return_delegations(deadline) {
+            // The file is open all the same.
+            self.bell.iter().for_each(|bell| bell.ring());
         }
         Ok((handle, state, calls))
+    }
+
+    /// Gives back the delegations that came unasked; whether none is left. Each is tried once: what is in the way is made anew with the next call.
+    pub(super) fn return_delegations(&mut self, deadline: Nanos) -> bool {
+        loop {
+            let next = lock(&self.identity.back).delegation();
+            let Some((file, state)) = next else { return true };
+            let build = |c: &mut Compound<'_>| c.return_delegation(&file, state);
+            match self.compound(deadline, build, |results| results.returned()) {
+                Err(Trouble::Lost(why)) => {
+                    self.hang_up(&why);
+                    return false;
+                }
+                Err(Trouble::Fault(fault)) => match fault.status().map(remedy) {
+                    // One that the server does not know any more is back.
+                    None | Some(Remedy::None | Remedy::Open) => {}
+                    Some(remedy) => {
+                        self.identity.lose(remedy);
+                        return false;
+                    }
+                },
+                Ok(()) | Err(Trouble::Rpc(_)) => {}
+            }
+            lock(&self.identity.back).undelegated(state);
+        }
     }
 
     /// Opens again what the server has forgotten: by reclaiming while it is in its grace, else by name. Then says that this was all.

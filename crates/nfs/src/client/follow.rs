@@ -388,11 +388,11 @@ fn is_early(trouble: &Trouble) -> bool {
 
 impl Control {
     fn take_asked(&mut self) -> Vec<Asked> {
-        self.caller.as_mut().map_or_else(Vec::new, |caller| caller.back.take_asked())
+        if self.caller.is_some() { lock(&self.identity.back).take_asked() } else { Vec::new() }
     }
 
     fn holds(&self, file: &FileState) -> bool {
-        self.caller.as_ref().is_some_and(|caller| caller.back.holds(&file.handle))
+        self.caller.is_some() && lock(&self.identity.back).holds(&file.handle)
     }
 
     /// LAYOUTGET and GETDEVICEINFO. With `old`, the layout that is held is asked for once more.
@@ -406,16 +406,11 @@ impl Control {
         self.introduce(deadline)?;
         let state = old.map_or_else(|| file.state().0, InForce::state);
         // Before the reply: a recall may overtake it.
-        if let Some(caller) = &mut self.caller {
-            caller.back.hold(file.handle);
-        }
+        lock(&self.identity.back).hold(file.handle);
         let build = |c: &mut Compound<'_>| c.layout_get(&file.handle, pnfs.kind, file.write, state);
         let got = self.compound(deadline, build, |results| results.layout_got());
-        if got.is_err()
-            && old.is_none()
-            && let Some(caller) = &mut self.caller
-        {
-            caller.back.release(&file.handle);
+        if got.is_err() && old.is_none() {
+            lock(&self.identity.back).release(&file.handle);
         }
         let layout = got?;
         let servers = self.servers_of(&layout, deadline)?;
@@ -447,9 +442,7 @@ impl Control {
         let faults = file.layouts.take_refused();
         let build = |c: &mut Compound<'_>| c.layout_return(&file.handle, kind, state, &faults);
         let done = self.compound(deadline, build, |results| results.layout_returned());
-        if let Some(caller) = &mut self.caller {
-            caller.back.release(&file.handle);
-        }
+        lock(&self.identity.back).release(&file.handle);
         done
     }
 

@@ -2,6 +2,7 @@
 
 use super::caller::{Caller, Trouble};
 use super::control::{Control, Way};
+use super::file::lock;
 use super::target::Version;
 use crate::transfer::SlotCall;
 use crate::v4::callback::BackChannel;
@@ -12,6 +13,7 @@ use crate::v4::session::{SessionId, Slots};
 use crate::v4::{COMPOUND, Minor};
 use crate::xdr::{Reader, Writer};
 use crate::{Fault, Status};
+use std::sync::{Arc, Mutex};
 use units::{Nanos, clock};
 
 /// Head of a call or reply beside its payload, bytes.
@@ -39,8 +41,8 @@ pub(super) struct Identity {
     /// The generation for which files were reclaimed.
     settled: u64,
     settling: bool,
-    /// Of the control session, while there is no connection.
-    back: BackChannel,
+    /// Of the control session; it outlives its connection.
+    pub(super) back: Arc<Mutex<BackChannel>>,
 }
 
 /// In place of a call's place in the session, until it is known.
@@ -71,13 +73,8 @@ impl Identity {
             must_bind: false,
             settled: 0,
             settling: false,
-            back: BackChannel::default(),
+            back: Arc::default(),
         }
-    }
-
-    /// What the back channel knows outlives its connection.
-    pub(super) fn keep(&mut self, caller: Caller) {
-        self.back = caller.back;
     }
 
     pub(super) fn connection_is_new(&mut self) {
@@ -168,7 +165,7 @@ impl Control {
             self.identity.flags |= sequenced?.flags;
             self.identity.lease.renew(sent);
             // The keeper may not see what came while we waited.
-            if self.caller.as_ref().is_some_and(|caller| caller.back.is_asked()) {
+            if lock(&self.identity.back).is_asked() {
                 self.bell.iter().for_each(|bell| bell.ring());
             }
         }
@@ -255,6 +252,7 @@ impl Control {
                 "{server} did not know this client any more: it was restarted, or our lease was over; {files} files are opened again"
             ));
         }
+        lock(&self.identity.back).forget();
         self.files.iter().for_each(|file| file.layouts.forget());
         self.bell.iter().for_each(|bell| bell.ring());
     }
@@ -291,9 +289,10 @@ impl Control {
         let mut caller = self.caller.take().ok_or_else(|| Trouble::Lost("no connection".into()))?;
         let made = self.make_session(&mut caller, 1, true, deadline);
         if let Ok(created) = &made {
-            caller.back = BackChannel::new(created.session);
+            let mut back = lock(&self.identity.back);
+            back.renew(created.session);
             let held = self.files.iter().filter(|file| file.layouts.held().is_some());
-            held.for_each(|file| caller.back.hold(file.handle));
+            held.for_each(|file| back.hold(file.handle));
         }
         self.caller = Some(caller);
         let created = made?;
@@ -331,11 +330,7 @@ impl Control {
 
     fn bind(&mut self, deadline: Nanos) -> Result<(), Trouble> {
         let Some(id) = self.identity.session.as_ref().map(|session| session.id) else { return Ok(()) };
-        self.bare(deadline, |c| c.bind_connection(id, true), |results| results.bound())?;
-        if let Some(caller) = &mut self.caller {
-            caller.back = self.identity.back.clone();
-        }
-        Ok(())
+        self.bare(deadline, |c| c.bind_connection(id, true), |results| results.bound()).map(drop)
     }
 
     /// Renews the lease.
@@ -357,6 +352,7 @@ impl Control {
         if self.caller.is_none() {
             return;
         }
+        self.return_delegations(deadline);
         if let Some(session) = self.identity.session.take() {
             let build = |c: &mut Compound<'_>| c.destroy_session(session.id);
             let _ = self.bare(deadline, build, |results| results.done(Op::DestroySession));

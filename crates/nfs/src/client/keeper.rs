@@ -1,5 +1,5 @@
-//! The thread of a mount of version 4, `nfsk`: answers what the server asks over the control connection, renews the lease, and follows the data. It
-//! sleeps until one of them is due.
+//! The thread of a mount of version 4, `nfsk`: answers what the server asks over the control connection, renews the lease, gives back what nobody asked
+//! for, and follows the data. It sleeps until one of them is due.
 
 use super::connection::wait_for;
 use super::error::NfsError;
@@ -17,6 +17,8 @@ use units::{Nanos, clock};
 const RENEW_MAX: Nanos = Nanos::millis(5_000);
 /// How soon it is tried again after it failed.
 const RENEW_AGAIN: Nanos = Nanos::millis(1_000);
+/// How soon a delegation is given back again that the server has no time for.
+const RETURN_AGAIN: Nanos = Nanos::millis(20);
 
 pub(super) struct Keeper {
     thread: JoinHandle<()>,
@@ -132,6 +134,9 @@ fn tend(shared: &Shared) -> (Option<Arc<TcpStream>>, Nanos) {
         } else {
             clock::now() + RENEW_AGAIN
         };
+    }
+    if control.caller.is_some() && !control.return_delegations(clock::now() + RENEW_MAX) {
+        due = due.min(clock::now() + RETURN_AGAIN);
     }
     if let Some(next) = shared.follow(&mut control) {
         due = due.min(next);

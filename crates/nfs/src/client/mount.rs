@@ -5,7 +5,7 @@ use super::caller::Trouble;
 use super::channel::Channels;
 use super::control::{Control, Root, Way};
 use super::error::NfsError;
-use super::file::{File, FileState, How, OpenFile};
+use super::file::{File, FileState, How, OpenFile, lock};
 use super::follow::{Followed, Pnfs, PnfsCounters};
 use super::identity::Identity;
 use super::keeper::Keeper;
@@ -159,7 +159,7 @@ impl Mount {
             read_max: self.shared.root.read_max,
             write_max: self.shared.root.write_max,
             reconnects: control.reconnects,
-            callbacks: control.caller.as_ref().map_or(0, |caller| caller.back.answered()),
+            callbacks: lock(&control.identity.back).answered(),
         }
     }
 

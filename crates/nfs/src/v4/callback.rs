@@ -1,10 +1,11 @@
 //! Calls of the server over our connection: it may ask at any time, and waits for the answer. Source: RFC 8881, 16.3 and 20.
 //!
-//! This client takes no delegations, so there is none to recall; it says so in the words of the protocol. What is asked of layouts and devices is
-//! answered with yes, and kept for whoever follows ([`BackChannel::take_asked`]).
+//! This client asks for no delegations. One that came unasked is on its way back when it is recalled; of others it says in the words of the protocol that
+//! there is none. What is asked of layouts and devices is answered with yes, and kept for whoever follows ([`BackChannel::take_asked`]).
 
 use super::identity::CALLBACK_PROGRAM;
 use super::layout::DeviceId;
+use super::open::StateId;
 use super::session::SessionId;
 use super::{HANDLE_BYTES_MAX, OPAQUE_BYTES_MAX};
 use crate::rpc::{Procedure, record, reply};
@@ -37,7 +38,7 @@ pub enum Asked {
     Device(DeviceId),
 }
 
-/// The back channel of a session: one slot, and the reply that it gave last.
+/// The back channel of a session: one slot, and the reply that it gave last; and what the server may ask about.
 #[derive(Clone, Debug, Default)]
 pub struct BackChannel {
     session: SessionId,
@@ -47,12 +48,50 @@ pub struct BackChannel {
     /// Files whose layouts we have, or have asked for.
     held: Vec<Handle>,
     asked: Vec<Asked>,
+    /// An OPEN has no reply yet: the server may recall what we do not know of.
+    opening: bool,
+    /// Delegations that came unasked and are not back, oldest first.
+    delegations: Vec<(Handle, StateId)>,
 }
 
 impl BackChannel {
     /// That of `session`.
     pub fn new(session: SessionId) -> Self {
         Self { session, ..Self::default() }
+    }
+
+    /// From now on that of `session`, of the same client id: what the client has stays, but for layouts, which are told anew.
+    pub fn renew(&mut self, session: SessionId) {
+        (self.session, self.sequence) = (session, 0);
+        self.last_results.clear();
+        self.held.clear();
+    }
+
+    /// The client id is another one: to that, the server has given nothing.
+    pub fn forget(&mut self) {
+        self.held.clear();
+        self.asked.clear();
+        self.delegations.clear();
+    }
+
+    /// Whether an OPEN is on its way.
+    pub fn opening(&mut self, is_so: bool) {
+        self.opening = is_so;
+    }
+
+    /// `state`, a delegation of `file`, came unasked.
+    pub fn delegated(&mut self, file: Handle, state: StateId) {
+        self.delegations.push((file, state));
+    }
+
+    /// A delegation that has to go back.
+    pub fn delegation(&self) -> Option<(Handle, StateId)> {
+        self.delegations.first().copied()
+    }
+
+    /// The delegation `state` is back, or gone.
+    pub fn undelegated(&mut self, state: StateId) {
+        self.delegations.retain(|&(_, held)| held != state);
     }
 
     /// A layout of `file` is asked for: it can be recalled from now on.
@@ -190,16 +229,46 @@ impl BackChannel {
                 r.u32()?;
                 Status(0)
             }
-            CB_GETATTR | CB_RECALL => Status::BADHANDLE,
+            CB_GETATTR => self.getattr(r)?,
+            CB_RECALL => self.recall(r)?,
             CB_LAYOUTRECALL => self.layout_recall(r)?,
             CB_NOTIFY_DEVICEID => self.notify_device(r)?,
-            3..=CB_NOTIFY_DEVICEID => Status::NOTSUPP,
+            6..=CB_NOTIFY_DEVICEID => Status::NOTSUPP,
             _ => Status::OP_ILLEGAL,
         })
     }
 }
 
 impl BackChannel {
+    /// Of a file that is delegated to us to be written, the server wants to know the size. It has it when the delegation is back. RFC 8881, 20.1.
+    fn getattr(&self, r: &mut Reader<'_>) -> Result<Status, Malformed> {
+        let file = Handle::decode(r, HANDLE_BYTES_MAX)?;
+        Ok(match self.delegation_of(&file) {
+            Ok(_) => Status::DELAY,
+            Err(status) => status,
+        })
+    }
+
+    /// A delegation that we have goes back anyway. RFC 8881, 20.2.
+    fn recall(&self, r: &mut Reader<'_>) -> Result<Status, Malformed> {
+        let state = r.fixed::<16>()?;
+        r.bool()?;
+        let file = Handle::decode(r, HANDLE_BYTES_MAX)?;
+        Ok(match self.delegation_of(&file) {
+            // The first word counts changes, and may be 0 for the latest.
+            Ok(held) if held.0[4..] == state[4..] => Status(0),
+            Ok(_) => Status::BAD_STATEID,
+            Err(status) => status,
+        })
+    }
+
+    /// The delegation of `file`; else what to answer: it may come with the reply to an OPEN that this call has overtaken, or there is none.
+    fn delegation_of(&self, file: &Handle) -> Result<StateId, Status> {
+        let held = self.delegations.iter().find(|(its, _)| its == file);
+        let none = if self.opening { Status::DELAY } else { Status::BADHANDLE };
+        held.map(|&(_, state)| state).ok_or(none)
+    }
+
     /// RFC 8881, 20.3.
     fn layout_recall(&mut self, r: &mut Reader<'_>) -> Result<Status, Malformed> {
         r.skip(2 * 4)?;
@@ -292,6 +361,51 @@ mod tests {
         let device = DeviceId([0, 0, 0, 7, 0, 0, 0, 7, 0, 0, 0, 7, 0, 0, 0, 7]);
         assert_eq!(back.take_asked(), [Asked::Recall(Some(file)), Asked::Device(device)]);
         assert_eq!((back.is_asked(), back.answered()), (false, 7));
+    }
+
+    #[test]
+    fn a_delegation_is_recalled_while_it_is_here() {
+        let mut back = BackChannel::new(SESSION);
+        let (file, state) = (Handle::new(b"file").expect("short"), StateId([9; 16]));
+        let name = u32::from_be_bytes(*b"file");
+        let recall = |state: u32| [CB_RECALL, 0, state, state, state, 0, 4, name];
+        let getattr = [CB_GETATTR, 4, name, 1, 8];
+        let of_ours = 0x0909_0909;
+        let mut sequence = 0;
+        let mut status = |back: &mut BackChannel, op: &[u32]| {
+            sequence += 1;
+            ask(back, 1, &compound(sequence, op)).0.map(Status)
+        };
+        assert_eq!(status(&mut back, &recall(of_ours)), Some(Status::BADHANDLE));
+        back.opening(true);
+        assert_eq!(
+            status(&mut back, &recall(of_ours)),
+            Some(Status::DELAY),
+            "it may be in the reply to that"
+        );
+        assert_eq!(status(&mut back, &getattr), Some(Status::DELAY));
+        back.delegated(file, state);
+        back.opening(false);
+        assert_eq!(status(&mut back, &recall(of_ours)), Some(Status(0)));
+        assert_eq!(status(&mut back, &recall(7)), Some(Status::BAD_STATEID));
+        assert_eq!(status(&mut back, &getattr), Some(Status::DELAY));
+        assert_eq!(back.delegation(), Some((file, state)));
+        back.undelegated(state);
+        assert_eq!(status(&mut back, &recall(of_ours)), Some(Status::BADHANDLE));
+        assert_eq!((back.delegation(), status(&mut back, &getattr)), (None, Some(Status::BADHANDLE)));
+    }
+
+    #[test]
+    fn another_session_of_the_same_client_has_what_the_client_has() {
+        let mut back = BackChannel::new(SessionId([1; 16]));
+        let (file, state) = (Handle::new(b"file").expect("short"), StateId([9; 16]));
+        back.hold(file);
+        back.delegated(file, state);
+        back.renew(SESSION);
+        assert_eq!(ask(&mut back, 1, &compound(1, &[CB_RECALL_SLOT, 1])).0, Some(0));
+        assert_eq!((back.holds(&file), back.delegation()), (false, Some((file, state))));
+        back.forget();
+        assert_eq!(back.delegation(), None);
     }
 
     #[test]

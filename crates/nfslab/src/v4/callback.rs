@@ -1,19 +1,21 @@
-//! Calls to clients: a layout is recalled, a device has changed. Source: RFC 8881, 20.
+//! Calls to clients: is there a way back, a delegation or layout is recalled, a device has changed. Source: RFC 8881, 20.
 
+use super::identity::CB_PATH_DOWN;
 use super::layout::{DEVICE_FLAGS, device_name, layout_state};
 use super::state::{Client, Session};
+use crate::cluster::name;
 use crate::counters::count;
 use crate::node::Node;
 use crate::store::lock;
 use crate::wire::Place;
+use nfs::Status;
 use nfs::rpc::Procedure;
-use nfs::rpc::call::{self, Credential};
-use nfs::rpc::record;
 use nfs::xdr::{Reader, Writer};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+pub(super) const CB_RECALL: u32 = 4;
 const CB_LAYOUTRECALL: u32 = 5;
 const CB_SEQUENCE: u32 = 11;
 const CB_NOTIFY_DEVICEID: u32 = 14;
@@ -110,38 +112,52 @@ impl Node {
         clients
     }
 
-    /// One callback by whichever session has a way back; whether the client took it.
-    fn tell(&self, client: &Arc<Client>, op: u32, encode: impl Fn(&mut Writer)) -> bool {
+    /// One callback by whichever session has a way back; what the client said.
+    pub(super) fn tell(&self, client: &Arc<Client>, op: u32, encode: impl Fn(&mut Writer)) -> Option<Status> {
         count(&self.counters.callbacks);
         let sessions = self.v4.all_sessions();
-        sessions
-            .iter()
-            .filter(|session| Arc::ptr_eq(&session.client, client))
-            .any(|session| call_back(session, op, &encode).unwrap_or(false))
+        let mut its = sessions.iter().filter(|session| Arc::ptr_eq(&session.client, client));
+        its.find_map(|session| call_back(session, op, &encode))
+    }
+
+    /// Tries the way back that `session` has now, by a thread of its own: this one has a call to answer.
+    pub(super) fn probe(&self, session: &Arc<Session>) {
+        let back = lock(&session.back);
+        let Some(line) = back.line.as_ref().and_then(Weak::upgrade) else { return };
+        let null = Procedure { program: back.program, version: 1, number: 0 };
+        drop(back);
+        count(&self.counters.callbacks);
+        let client = session.client.clone();
+        let thread = std::thread::Builder::new().name(format!("node {} probe", name(self.index)));
+        // One that is not tried is taken to be good.
+        let _ = thread.spawn(move || {
+            if line.call(null, |_| {}, PATIENCE).is_none() && line.is_up() {
+                client.flags.fetch_or(CB_PATH_DOWN, Ordering::Relaxed);
+            }
+        });
     }
 }
 
 /// None where the session has no way back, or nothing came back in time.
-fn call_back(session: &Session, op: u32, encode: impl Fn(&mut Writer)) -> Option<bool> {
+fn call_back(session: &Session, op: u32, encode: impl Fn(&mut Writer)) -> Option<Status> {
     // One call at a time: the channel has one slot.
     let mut back = lock(&session.back);
     let line = back.line.as_ref().and_then(Weak::upgrade)?;
     let sequence = back.sequence.wrapping_add(1);
     let procedure = Procedure { program: back.program, version: 1, number: 1 };
-    let mut w = Writer::new();
-    let at = call::begin(&mut w, sequence, procedure, &Credential::sys("nfslab", 0, 0, &[]));
-    w.opaque(&[]);
-    for word in [1, 0, 2, CB_SEQUENCE] {
-        w.u32(word);
-    }
-    w.fixed(&session.id);
-    for word in [sequence, 0, 0, 0, 0] {
-        w.u32(word);
-    }
-    w.u32(op);
-    encode(&mut w);
-    record::seal(&mut w, at, 0);
-    let results = line.call(sequence, w.bytes(), PATIENCE)?;
+    let compound = |w: &mut Writer| {
+        w.opaque(&[]);
+        for word in [1, 0, 2, CB_SEQUENCE] {
+            w.u32(word);
+        }
+        w.fixed(&session.id);
+        for word in [sequence, 0, 0, 0, 0] {
+            w.u32(word);
+        }
+        w.u32(op);
+        encode(w);
+    };
+    let results = line.call(procedure, compound, PATIENCE)?;
     back.sequence = sequence;
-    Reader::new(&results).u32().ok().map(|status| status == 0)
+    Reader::new(&results).u32().ok().map(Status)
 }

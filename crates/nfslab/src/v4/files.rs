@@ -124,13 +124,15 @@ impl Run<'_> {
 
     pub(super) fn open(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), Stop> {
         r.u32()?; // How-manieth call of the owner: 4.0's, and replies are not kept by it.
-        r.skip(2 * 4)?; // What is shared; nobody is kept out.
+        let write = r.u32()? & 2 != 0;
+        r.skip(4)?; // Nobody is kept out.
         let mut client = r.u64()?;
         r.opaque("an owner", OPAQUE_BYTES_MAX)?;
         if let Some(session) = &self.session {
             client = session.client.id;
         }
-        self.cx.node.v4.client(client)?.alive();
+        let client = self.cx.node.v4.client(client)?;
+        client.alive();
         let how = How::decode(r)?;
         let file = match r.u32()? {
             0 => self.open_name(&name(r)?, how)?,
@@ -145,7 +147,8 @@ impl Run<'_> {
         if file.entries.is_some() {
             return Err(Status::ISDIR.into());
         }
-        let state = self.cx.node.v4.open(client, file.id)?;
+        self.make_way(client.id, file.id, write)?;
+        let state = self.cx.node.v4.open(client.id, file.id)?;
         w.fixed(&state);
         match &self.current {
             Some((directory, _)) => change(w, directory),
@@ -153,7 +156,7 @@ impl Run<'_> {
         }
         w.u32(4); // Locks would be POSIX's.
         w.u32(0); // No attribute was set that has to be told.
-        w.u32(0); // No delegation.
+        self.delegate(&client, file.id, write, w);
         self.current = Some((file, 0));
         Ok(())
     }

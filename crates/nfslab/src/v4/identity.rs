@@ -1,7 +1,7 @@
 //! Client ids, sessions, leases.
 
 use super::Run;
-use super::state::{Begun, SLOTS_MAX};
+use super::state::{Begun, SLOTS_MAX, Session};
 use crate::store::lock;
 use crate::wire::{MESSAGE_BYTES_MAX, Stop};
 use nfs::Status;
@@ -16,7 +16,7 @@ const PNFS: u32 = 0x2_0000 | 0x4_0000;
 /// Callbacks come over the connection. RFC 8881, 18.36.
 const BACK_CHANNEL: u32 = 2;
 /// No way back to a client that has layouts. RFC 8881, 18.46.3.
-const CB_PATH_DOWN: u32 = 1;
+pub(super) const CB_PATH_DOWN: u32 = 1;
 
 /// Limits of a channel, as the client wants them.
 struct Channel([u32; 6]);
@@ -88,6 +88,8 @@ impl Run<'_> {
         if flags & BACK_CHANNEL != 0 {
             let mut back = lock(&session.back);
             (back.line, back.program) = (Some(Arc::downgrade(self.cx.line)), program);
+            drop(back);
+            self.probe(&session);
         }
         client.alive();
         let mut given = Writer::new();
@@ -132,12 +134,19 @@ impl Run<'_> {
         if direction & 2 != 0 {
             lock(&session.back).line = Some(Arc::downgrade(self.cx.line));
             session.client.flags.fetch_and(!CB_PATH_DOWN, Ordering::Relaxed);
+            self.probe(&session);
         }
         session.client.alive();
         w.fixed(&id);
         w.u32(direction & 3);
         w.bool(false);
         Ok(())
+    }
+
+    fn probe(&self, session: &Arc<Session>) {
+        if self.cx.shared.options.probe {
+            self.cx.node.probe(session);
+        }
     }
 
     pub(super) fn destroy_session(&mut self, r: &mut Reader<'_>) -> Result<(), Stop> {

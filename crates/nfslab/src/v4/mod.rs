@@ -1,10 +1,11 @@
 //! NFSv4.0 and 4.1 with pNFS, as a server speaks them: a compound is carried out operation by operation. Sources: RFC 7530, RFC 8881.
 //!
 //! [`state`] (clients, sessions, open files, layouts), [`identity`] (the operations that make them), [`files`] (names and data), [`attributes`],
-//! [`layout`] (pNFS), [`callback`] (calls to clients).
+//! [`delegation`], [`layout`] (pNFS), [`callback`] (calls to clients).
 
 mod attributes;
 pub(crate) mod callback;
+mod delegation;
 mod files;
 mod identity;
 pub(crate) mod layout;
@@ -146,6 +147,7 @@ impl Run<'_> {
             4 => self.close(r, w),
             5 => self.commit(r, w),
             6 => self.create(r, w),
+            8 => self.delegreturn(r),
             9 => self.getattr(r, w),
             10 => self.getfh(w),
             15 => self.lookup(r),

@@ -1,5 +1,6 @@
 //! What a node remembers of clients of version 4: sessions and their slots, open files, layouts.
 
+use super::delegation::Delegation;
 use crate::connection::Line;
 use crate::store::lock;
 use nfs::Status;
@@ -25,6 +26,7 @@ pub(crate) struct States {
     pub(super) clients: Mutex<HashMap<u64, Arc<Client>>>,
     sessions: RwLock<HashMap<[u8; 16], Arc<Session>>>,
     opens: RwLock<HashMap<u64, Opened>>,
+    pub(super) delegations: Mutex<HashMap<u64, Delegation>>,
 }
 
 pub(crate) struct Client {
@@ -143,6 +145,7 @@ impl States {
             clients: Mutex::default(),
             sessions: RwLock::default(),
             opens: RwLock::default(),
+            delegations: Mutex::default(),
         }
     }
 
@@ -156,6 +159,7 @@ impl States {
         lock(&self.clients).clear();
         self.sessions.write().unwrap_or_else(PoisonError::into_inner).clear();
         self.opens.write().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.delegations).clear();
     }
 
     /// From now on it is the start of that number.
@@ -221,6 +225,7 @@ impl States {
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|_, session| session.client.id != client);
         self.opens.write().unwrap_or_else(PoisonError::into_inner).retain(|_, open| open.client != client);
+        lock(&self.delegations).retain(|_, it| it.client.id != client);
     }
 
     pub(super) fn client(&self, id: u64) -> Result<Arc<Client>, Status> {
@@ -283,13 +288,29 @@ impl States {
         if opens.len() >= OPENS_MAX {
             return Err(Status::RESOURCE);
         }
-        let number = self.number();
+        let (number, state) = self.new_state();
         opens.insert(number, Opened { client, file });
+        Ok(state)
+    }
+
+    /// A number, and the state that is known by it.
+    pub(super) fn new_state(&self) -> (u64, [u8; 16]) {
+        let number = self.number();
+        (number, self.state_of(number))
+    }
+
+    pub(super) fn state_of(&self, number: u64) -> [u8; 16] {
         let mut state = [0; 16];
         state[..4].copy_from_slice(&1u32.to_be_bytes());
         state[4..8].copy_from_slice(&(self.node as u32).to_be_bytes());
         state[8..].copy_from_slice(&number.to_be_bytes());
-        Ok(state)
+        state
+    }
+
+    /// Whether somebody else than `client` has `file` open.
+    pub(super) fn is_open_elsewhere(&self, file: u64, client: u64) -> bool {
+        let opens = self.opens.read().unwrap_or_else(PoisonError::into_inner);
+        opens.values().any(|open| open.file == file && open.client != client)
     }
 
     pub(super) fn close(&self, state: &[u8; 16]) -> Result<(), Status> {
@@ -311,7 +332,7 @@ impl States {
     }
 }
 
-fn number_of(state: &[u8; 16]) -> u64 {
+pub(super) fn number_of(state: &[u8; 16]) -> u64 {
     let mut number = [0; 8];
     number.copy_from_slice(&state[8..]);
     u64::from_be_bytes(number)

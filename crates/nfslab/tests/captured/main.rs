@@ -14,7 +14,7 @@ use nfs::rpc::call::{self, Credential};
 use nfs::rpc::record;
 use nfs::xdr::Writer;
 use nfs::{Mount, MountOptions, Open, QueueOptions, Version};
-use nfslab::{Cluster, ClusterOptions, DataServer, Layouts, Tell};
+use nfslab::{Cluster, ClusterOptions, DataServer, Delegations, Layouts, Tell};
 use stand::{Conf, MOUNT_PORT, PORT, Server, alone};
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
@@ -37,8 +37,13 @@ const RENEW: u32 = 30;
 const BIND_CONN_TO_SESSION: u32 = 41;
 /// GETDEVICEINFO, LAYOUTCOMMIT, LAYOUTGET, LAYOUTRETURN.
 const PNFS: [u32; 4] = [47, 49, 50, 51];
-/// CB_LAYOUTRECALL, CB_SEQUENCE, CB_NOTIFY_DEVICEID.
-const CALLBACKS: [u32; 3] = [5, 11, 14];
+const DELEGRETURN: u32 = 8;
+/// CB_RECALL, CB_SEQUENCE.
+const CALLBACKS: [u32; 2] = [4, 11];
+/// CB_LAYOUTRECALL, CB_NOTIFY_DEVICEID.
+const PNFS_CALLBACKS: [u32; 2] = [5, 14];
+/// CB_NULL, CB_COMPOUND.
+const BACK: [u32; 2] = [0, 1];
 /// MNT.
 const MOUNT: [u32; 1] = [1];
 /// GETPORT.
@@ -74,6 +79,7 @@ fn known(kind: Kind) -> std::ops::RangeInclusive<u32> {
         Kind::Callback => 3..=14,
         Kind::Mount => 0..=5,
         Kind::Portmap => 0..=5,
+        Kind::Back => 0..=1,
     }
 }
 
@@ -150,6 +156,7 @@ fn the_cluster_is_asked_well() {
             let options =
                 ClusterOptions { layouts, port: CLUSTER_PORT, lease_seconds: 3, ..ClusterOptions::default() };
             let cluster = Cluster::start(options).unwrap_or_else(|error| panic!("{error}"));
+            cluster.delegate(0, Delegations::Recalled).expect("it gives them");
             let mounted = mount(&cluster, version);
             all_of_it(&mounted);
             if version == Version::V40 {
@@ -173,15 +180,21 @@ fn the_cluster_is_asked_well() {
             let what = format!("the cluster, {version}, {layouts:?}");
             match version {
                 Version::V3 => assert_seen(&seen, &what, Kind::V3, &V3),
-                Version::V40 => assert_seen(&seen, &what, Kind::V4, &[&V4[..], &V40, &[RENEW]].concat()),
+                Version::V40 => {
+                    assert_seen(&seen, &what, Kind::V4, &[&V4[..], &V40, &[RENEW, DELEGRETURN]].concat())
+                }
                 Version::V41 => {
-                    assert_seen(&seen, &what, Kind::V4, &[&V4[..], &V41, &[BIND_CONN_TO_SESSION]].concat());
+                    let of_41 = [BIND_CONN_TO_SESSION, DELEGRETURN];
+                    assert_seen(&seen, &what, Kind::V4, &[&V4[..], &V41, &of_41].concat());
+                    assert_seen(&seen, &what, Kind::Callback, &CALLBACKS);
+                    assert_seen(&seen, &what, Kind::Back, &BACK);
                 }
                 Version::Pnfs => {
-                    assert_seen(&seen, &what, Kind::Callback, &CALLBACKS);
+                    assert_seen(&seen, &what, Kind::Callback, &[CALLBACKS, PNFS_CALLBACKS].concat());
+                    assert_seen(&seen, &what, Kind::Back, &BACK);
                     let data_by_v3 = layouts == Layouts::Flexible(DataServer::V3);
                     let of_data: &[u32] = if data_by_v3 { &[5, 25, 38] } else { &[] };
-                    let v4: Vec<u32> = [&V4[..], &V41, &PNFS].concat();
+                    let v4: Vec<u32> = [&V4[..], &V41, &PNFS, &[DELEGRETURN]].concat();
                     let v4: Vec<u32> =
                         v4.into_iter().filter(|operation| !of_data.contains(operation)).collect();
                     assert_seen(&seen, &what, Kind::V4, &v4);

@@ -9,7 +9,7 @@ use units::{Nanos, clock};
 
 const INSTALL: &str = "type: sudo apt install tshark";
 /// What is asked of each frame; a list with bars where it has several messages.
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 11] = [
     "tcp.dstport",
     "nfs.procedure_v3",
     "nfs.opcode",
@@ -19,7 +19,11 @@ const FIELDS: [&str; 9] = [
     "_ws.expert.group",
     "_ws.expert.message",
     "frame.number",
+    "rpc.program",
+    "rpc.procedure",
 ];
+/// The program of callbacks, as our client calls it. tshark has no field for its procedures.
+const CALLBACKS: &str = "1073741824";
 /// `PI_SEQUENCE`: connections begin and end.
 const OF_TCP: &str = "33554432";
 /// Remarks on replies that are as they have to be: a state that means nothing any more after CLOSE (RFC 7530, 16.2.5), and a READDIR that was asked for names alone.
@@ -36,23 +40,30 @@ pub enum Kind {
     Callback,
     Mount,
     Portmap,
+    /// Procedures of callbacks.
+    Back,
+}
+
+impl Kind {
+    fn is_called_by_servers(self) -> bool {
+        matches!(self, Self::Callback | Self::Back)
+    }
 }
 
 /// Operations in frames to a server, and in frames from it.
 #[derive(Default)]
 pub struct Seen {
-    there: [BTreeSet<u32>; 5],
-    back: [BTreeSet<u32>; 5],
+    there: [BTreeSet<u32>; 6],
+    back: [BTreeSet<u32>; 6],
 }
 
 impl Seen {
     pub fn calls(&self, kind: Kind) -> &BTreeSet<u32> {
-        // Callbacks are called by servers.
-        if kind == Kind::Callback { &self.back[kind as usize] } else { &self.there[kind as usize] }
+        if kind.is_called_by_servers() { &self.back[kind as usize] } else { &self.there[kind as usize] }
     }
 
     pub fn replies(&self, kind: Kind) -> &BTreeSet<u32> {
-        if kind == Kind::Callback { &self.there[kind as usize] } else { &self.back[kind as usize] }
+        if kind.is_called_by_servers() { &self.there[kind as usize] } else { &self.back[kind as usize] }
     }
 }
 
@@ -119,6 +130,10 @@ impl Capture {
             for (kind, list) in fields[1..6].iter().enumerate() {
                 side[kind].extend(list.split('|').filter_map(|number| number.parse::<u32>().ok()));
             }
+            let calls = fields[9].split('|').zip(fields[10].split('|'));
+            let of_callbacks = calls.filter(|(program, _)| *program == CALLBACKS);
+            side[Kind::Back as usize]
+                .extend(of_callbacks.filter_map(|(_, number)| number.parse::<u32>().ok()));
         }
         (seen, objections)
     }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod data;
+mod delegations;
 mod faults;
 mod long;
 mod paths;
