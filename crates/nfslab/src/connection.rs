@@ -18,7 +18,7 @@ use std::net::{IpAddr, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use units::Nanos;
 
 /// Answers are sent when so much of them is there, bytes, or nothing is left to answer.
 const ANSWERS_BYTES: usize = 256 << 10;
@@ -45,7 +45,7 @@ impl Line {
         &self,
         procedure: Procedure,
         encode: impl FnOnce(&mut Writer),
-        patience: Duration,
+        patience: Nanos,
     ) -> Option<Vec<u8>> {
         let xid = self.next.fetch_add(1, Ordering::Relaxed);
         let mut w = Writer::new();
@@ -55,7 +55,7 @@ impl Line {
         let (send, receive) = sync_channel(1);
         lock(&self.waiting).as_mut()?.insert(xid, send);
         let sent = self.send(w.bytes());
-        let results = sent.ok().and_then(|()| receive.recv_timeout(patience).ok());
+        let results = sent.ok().and_then(|()| receive.recv_timeout(patience.duration()).ok());
         self.take(xid);
         results
     }

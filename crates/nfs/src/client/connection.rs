@@ -56,6 +56,13 @@ pub(super) struct Connection {
     pub(super) flying: u32,
 }
 
+/// The keeper of a mount waits for a stream beside its owner, and may sleep long: the server is not left with a connection that nobody reads.
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let _ = net::shutdown(&self.stream, net::Shutdown::Both);
+    }
+}
+
 /// A payload that is received into a slot's buffer: the next byte goes to `at`.
 struct Landing {
     slot: u32,

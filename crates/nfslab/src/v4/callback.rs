@@ -11,16 +11,18 @@ use crate::wire::Place;
 use nfs::Status;
 use nfs::rpc::Procedure;
 use nfs::xdr::{Reader, Writer};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use units::{Nanos, clock};
 
 pub(super) const CB_RECALL: u32 = 4;
 const CB_LAYOUTRECALL: u32 = 5;
 const CB_SEQUENCE: u32 = 11;
 const CB_NOTIFY_DEVICEID: u32 = 14;
 /// Longest that a client is waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Nanos = Nanos::millis(2_000);
+/// How often it is looked whether one whose connection broke has come back.
+const LOOK: Nanos = Nanos::millis(1);
 /// `NOTIFY_DEVICEID4_CHANGE` as a mask.
 const CHANGE: u32 = 2;
 /// `SEQ4_STATUS_RECALLABLE_STATE_REVOKED`. RFC 8881, 18.46.3.
@@ -123,7 +125,7 @@ impl Node {
     /// Tries the way back that `session` has now, by a thread of its own: this one has a call to answer.
     pub(super) fn probe(&self, session: &Arc<Session>) {
         let back = lock(&session.back);
-        let Some(line) = back.line.as_ref().and_then(Weak::upgrade) else { return };
+        let Some(line) = back.line() else { return };
         let null = Procedure { program: back.program, version: 1, number: 0 };
         drop(back);
         count(&self.counters.callbacks);
@@ -141,10 +143,12 @@ impl Node {
 /// None where the session has no way back, or nothing came back in time.
 fn call_back(session: &Session, op: u32, encode: impl Fn(&mut Writer)) -> Option<Status> {
     // One call at a time: the channel has one slot.
-    let mut back = lock(&session.back);
-    let line = back.line.as_ref().and_then(Weak::upgrade)?;
-    let sequence = back.sequence.wrapping_add(1);
-    let procedure = Procedure { program: back.program, version: 1, number: 1 };
+    let _one = lock(&session.calling);
+    let (mut line, program, sequence) = {
+        let back = lock(&session.back);
+        (back.line(), back.program, back.sequence.wrapping_add(1))
+    };
+    let procedure = Procedure { program, version: 1, number: 1 };
     let compound = |w: &mut Writer| {
         w.opaque(&[]);
         for word in [1, 0, 2, CB_SEQUENCE] {
@@ -157,7 +161,21 @@ fn call_back(session: &Session, op: u32, encode: impl Fn(&mut Writer)) -> Option
         w.u32(op);
         encode(w);
     };
-    let results = line.call(procedure, compound, PATIENCE)?;
-    back.sequence = sequence;
+    let deadline = clock::now() + PATIENCE;
+    let results = loop {
+        let results = line.as_ref()?.call(procedure, compound, deadline - clock::now());
+        if results.is_some() || clock::now() >= deadline {
+            break results?;
+        }
+        // The connection broke. The client comes back with another, and gets the same call there.
+        loop {
+            clock::sleep(LOOK);
+            line = lock(&session.back).line();
+            if line.as_ref().is_some_and(|line| line.is_up()) || clock::now() >= deadline {
+                break;
+            }
+        }
+    };
+    lock(&session.back).sequence = sequence;
     Reader::new(&results).u32().ok().map(Status)
 }

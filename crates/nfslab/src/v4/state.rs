@@ -62,6 +62,8 @@ pub(crate) struct Session {
     pub(super) client: Arc<Client>,
     slots: Vec<Mutex<Slot>>,
     pub(crate) back: Mutex<Back>,
+    /// Held by whoever calls the client.
+    pub(super) calling: Mutex<()>,
 }
 
 /// The way back to the client.
@@ -70,6 +72,12 @@ pub(crate) struct Back {
     pub(crate) line: Option<Weak<Line>>,
     pub(crate) program: u32,
     pub(crate) sequence: u32,
+}
+
+impl Back {
+    pub(super) fn line(&self) -> Option<Arc<Line>> {
+        self.line.as_ref().and_then(Weak::upgrade)
+    }
 }
 
 #[derive(Default)]
@@ -255,7 +263,13 @@ impl States {
         id[..8].copy_from_slice(&client.id.to_be_bytes());
         id[8..].copy_from_slice(&self.number().to_be_bytes());
         let slots = (0..slots.clamp(1, SLOTS_MAX)).map(|_| Mutex::default()).collect();
-        let session = Arc::new(Session { id, client: client.clone(), slots, back: Mutex::default() });
+        let session = Arc::new(Session {
+            id,
+            client: client.clone(),
+            slots,
+            back: Mutex::default(),
+            calling: Mutex::default(),
+        });
         sessions.insert(id, session.clone());
         Ok(session)
     }
