@@ -63,6 +63,8 @@ pub struct Purpose {
     pub record_path: Option<PathBuf>,
     /// Where our own files go, when the target is a directory.
     pub workspace_in: Option<PathBuf>,
+    /// It is on a server in this process: nothing there outlives us, and nothing has to be noted.
+    pub is_server_ours: bool,
 }
 
 impl Bench {
@@ -77,7 +79,9 @@ impl Bench {
         // The record comes last: what fails before it leaves no record of a run that never was.
         let mut journal = Journal::open(purpose.kind)?;
         let folder = match &purpose.workspace_in {
-            Some(parent) if is_export(parent) => Some(Folder::create(parent)?),
+            Some(parent) if is_export(parent) => {
+                Some(Folder::create(parent, (!purpose.is_server_ours).then_some(&mut journal))?)
+            }
             _ => None,
         };
         let workspace = match &purpose.workspace_in {
@@ -285,10 +289,7 @@ impl Bench {
         let is_stuck = self.spare(&result);
         let folder = self.folder.take().filter(|_| !is_stuck).and_then(|folder| {
             let path = folder.path().display().to_string();
-            let removed = folder.remove();
-            removed
-                .err()
-                .map(|error| format!("the directory {path} ({error}); the next run there tries again"))
+            folder.remove(self.journal()).err().map(|error| format!("the directory {path} ({error})"))
         });
         let undone = self.journal.take().map_or_else(|| Ok(Vec::new()), Journal::undo_all);
         let closed = self.writer.finish(&status);
@@ -299,7 +300,8 @@ impl Bench {
             Ok(()) => false,
             Err(LabError::Cancelled) => true,
             Err(error) => {
-                let left = undone.map_or_else(|error| Some(error.to_string()), unsettled).or(folder);
+                let undone = undone.map_or_else(|error| Some(error.to_string()), unsettled);
+                let left = folder.or(undone);
                 return Err(LabError::Failed { error: Box::new(error), record, left });
             }
         };
@@ -307,7 +309,7 @@ impl Bench {
         concluded?;
         sampled?;
         closed?;
-        Ok(Finished { record, interrupted, left: unsettled(undone?).or(folder) })
+        Ok(Finished { record, interrupted, left: folder.or(unsettled(undone?)) })
     }
 }
 

@@ -222,6 +222,7 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
         budget_seconds: options.seconds,
         record_path: options.record_path.clone(),
         workspace_in: existing.is_none().then(|| options.directory.clone()),
+        is_server_ours: false,
     };
     let mut bench = Bench::open(&directory, purpose)?;
     let result = match &options.target {

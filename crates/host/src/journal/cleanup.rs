@@ -2,6 +2,7 @@
 
 use super::identity::{Fate, Identity};
 use super::line::{self, Entry};
+use super::undo::Undo;
 use crate::error::HostError;
 use crate::files;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -45,20 +46,35 @@ impl CleanupResult {
     }
 }
 
+/// Who removes a directory of ours on an NFS server: given the directory, and how the server is reached.
+pub type OnServer<'a> = &'a dyn Fn(&Path, &str) -> CleanupResult;
+
 /// Undoes the changes of every journal whose process is gone, last change first. `dry_run`: only says what it would do.
 /// May run at any time, twice, and beside a running Redoubt, which is left alone.
-pub fn cleanup(dry_run: bool) -> Vec<CleanupLine> {
-    cleanup_in(&super::folder(), dry_run)
+pub fn cleanup(dry_run: bool, on_server: OnServer<'_>) -> Vec<CleanupLine> {
+    all_in(&super::folder(), Manner { dry_run, on_server: Some(on_server) })
 }
 
-/// As [`cleanup`], for the journals in `folder` ([`super::Journal::open_in`]).
+/// As [`cleanup`], for the journals in `folder` ([`super::Journal::open_in`]), and reaching no server.
 pub fn cleanup_in(folder: &Path, dry_run: bool) -> Vec<CleanupLine> {
+    all_in(folder, Manner { dry_run, on_server: None })
+}
+
+/// What cleanup may do.
+#[derive(Clone, Copy)]
+struct Manner<'a> {
+    /// Only look.
+    dry_run: bool,
+    on_server: Option<OnServer<'a>>,
+}
+
+fn all_in(folder: &Path, manner: Manner<'_>) -> Vec<CleanupLine> {
     let names = files::names(folder);
     let journals = names.iter().filter(|n| n.ends_with(".journal"));
     let unborn = names.iter().filter(|n| n.ends_with(".new"));
     journals
-        .flat_map(|name| one_journal(&folder.join(name), dry_run))
-        .chain(unborn.filter_map(|name| one_unborn(&folder.join(name), dry_run)))
+        .flat_map(|name| one_journal(&folder.join(name), manner))
+        .chain(unborn.filter_map(|name| one_unborn(&folder.join(name), manner.dry_run)))
         .collect()
 }
 
@@ -84,7 +100,7 @@ fn one_unborn(path: &Path, dry_run: bool) -> Option<CleanupLine> {
     Some(CleanupLine { journal: path.to_owned(), action: "remove the unfinished journal".into(), result })
 }
 
-fn one_journal(path: &Path, dry_run: bool) -> Vec<CleanupLine> {
+fn one_journal(path: &Path, manner: Manner<'_>) -> Vec<CleanupLine> {
     let say = |action: &str, result| {
         vec![CleanupLine { journal: path.to_owned(), action: action.to_owned(), result }]
     };
@@ -111,14 +127,14 @@ fn one_journal(path: &Path, dry_run: bool) -> Vec<CleanupLine> {
     let text = String::from_utf8_lossy(&bytes);
     let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
     let Some((id, identity)) = Identity::from_line(head) else {
-        return torn_head(path, &text, dry_run);
+        return torn_head(path, &text, manner.dry_run);
     };
     let fate = identity.fate();
     if let Some(reason) = left_alone(fate, &identity) {
         return say("undo its changes", CleanupResult::LeftAlone(reason));
     }
     match line::open_entries(body) {
-        Ok(entries) => undo(path, &mut file, &id, fate, &entries, dry_run),
+        Ok(entries) => undo(path, &mut file, &id, fate, &entries, manner),
         Err(number) => say(
             "undo its changes",
             CleanupResult::LeftAlone(format!(
@@ -180,13 +196,13 @@ fn undo(
     id: &str,
     fate: Fate,
     entries: &[(usize, Entry)],
-    dry_run: bool,
+    manner: Manner<'_>,
 ) -> Vec<CleanupLine> {
     let mut lines = Vec::new();
     let mut is_cut = false;
     for (step, entry) in entries.iter().rev() {
-        let result = one_undo(entry, id, fate, dry_run);
-        if result.is_settled() && !dry_run {
+        let result = one_undo(entry, id, fate, manner);
+        if result.is_settled() && !manner.dry_run {
             // A torn end would swallow the note and make a broken line of both. Without the note the next cleanup looks
             // once more and finds it gone.
             is_cut = is_cut || cut_torn_end(file).is_ok();
@@ -196,7 +212,7 @@ fn undo(
         }
         lines.push(CleanupLine { journal: path.to_owned(), action: entry.undo.to_string(), result });
     }
-    if !dry_run
+    if !manner.dry_run
         && lines.iter().all(|l| l.result.is_settled())
         && let Err(error) = super::remove(path)
     {
@@ -215,7 +231,7 @@ fn cut_torn_end(file: &mut File) -> std::io::Result<()> {
     if whole < bytes.len() { file.set_len(whole as u64) } else { Ok(()) }
 }
 
-fn one_undo(entry: &Entry, id: &str, fate: Fate, dry_run: bool) -> CleanupResult {
+fn one_undo(entry: &Entry, id: &str, fate: Fate, manner: Manner<'_>) -> CleanupResult {
     if fate == Fate::Rebooted && entry.undo.is_undone_by_a_reboot() {
         // Mounts, loop devices, groups and settings do not survive; what has their names now is somebody else's.
         return CleanupResult::AlreadyGone;
@@ -226,8 +242,11 @@ fn one_undo(entry: &Entry, id: &str, fate: Fate, dry_run: bool) -> CleanupResult
             "{place} is not mounted as it was; mount it and run `redoubt cleanup` again"
         ));
     }
-    if dry_run {
+    if manner.dry_run {
         return CleanupResult::WouldUndo;
+    }
+    if let (Undo::RemoveOnServer { folder, by }, Some(on_server)) = (&entry.undo, manner.on_server) {
+        return on_server(folder, by);
     }
     entry.undo.perform(id).unwrap_or_else(|e| CleanupResult::Failed(e.to_string()))
 }

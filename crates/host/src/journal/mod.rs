@@ -17,7 +17,7 @@ mod identity;
 mod line;
 mod undo;
 
-pub use cleanup::{CleanupLine, CleanupResult, cleanup, cleanup_in};
+pub use cleanup::{CleanupLine, CleanupResult, OnServer, cleanup, cleanup_in};
 pub use undo::Undo;
 pub(crate) use undo::loop_backing;
 

@@ -73,6 +73,13 @@ pub enum Undo {
         /// `psql` or `mariadb`, with the words that get it there; no password is among them.
         client: Vec<String>,
     },
+    /// Remove a directory that we are about to create on an NFS server, where our own client put it.
+    RemoveOnServer {
+        /// Beginning with `nfs://`.
+        folder: PathBuf,
+        /// How that server is reached, for whoever speaks with it ([`super::OnServer`]).
+        by: String,
+    },
     /// Blank a device that the user named and that was free, if the file system on it still has our label.
     Blank {
         /// The device, symlinks resolved.
@@ -93,7 +100,8 @@ impl Undo {
 
     /// Whether nothing of it is left after this machine was started again.
     pub(super) fn is_undone_by_a_reboot(&self) -> bool {
-        self.path_on_disk().is_none() && !matches!(self, Self::DropSchema { .. })
+        self.path_on_disk().is_none()
+            && !matches!(self, Self::DropSchema { .. } | Self::RemoveOnServer { .. })
     }
 
     /// Refuses a removal of what exists already: it is not ours.
@@ -134,6 +142,9 @@ impl Undo {
             Self::RemoveCgroup(path) => remove_cgroup(path),
             Self::RemoveTraceInstance(path) => remove_trace_instance(path),
             Self::DropSchema { schema, client } => drop_schema(schema, client),
+            Self::RemoveOnServer { .. } => Ok(CleanupResult::LeftAlone(
+                "it is on a server; `redoubt cleanup` asks it to remove the directory".into(),
+            )),
             Self::Blank { device, label } => blank_labelled(device, label),
         }
     }
@@ -160,6 +171,9 @@ impl Undo {
             Self::RemoveCgroup(path) => json!({"remove_cgroup": path_json(path)}),
             Self::RemoveTraceInstance(path) => json!({"remove_trace_instance": path_json(path)}),
             Self::DropSchema { schema, client } => json!({"drop_schema": schema, "client": client}),
+            Self::RemoveOnServer { folder, by } => {
+                json!({"remove_on_server": path_json(folder), "by": by})
+            }
             Self::Blank { device, label } => json!({"blank": path_json(device), "label": label}),
         }
     }
@@ -167,7 +181,7 @@ impl Undo {
     pub(super) fn from_json(json: &Value) -> Option<Self> {
         let path = |name: &str| json.get(name).and_then(json_path);
         let text = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-        let detail = ["backing", "source", "old", "new", "line", "beside", "label", "client"];
+        let detail = ["backing", "source", "old", "new", "line", "beside", "label", "client", "by"];
         let kind = json.as_object()?.keys().find(|k| !detail.contains(&k.as_str()))?;
         let first = path(kind)?;
         match kind.as_str() {
@@ -190,6 +204,7 @@ impl Undo {
                     json.get("client")?.as_array()?.iter().map(|word| word.as_str().map(str::to_owned));
                 Some(Self::DropSchema { schema: text("drop_schema")?, client: words.collect::<Option<_>>()? })
             }
+            "remove_on_server" => Some(Self::RemoveOnServer { folder: first, by: text("by")? }),
             "blank" => Some(Self::Blank { device: first, label: text("label")? }),
             _ => None,
         }
@@ -218,6 +233,7 @@ impl fmt::Display for Undo {
                 let program = client.first().map_or("the server's client", String::as_str);
                 write!(f, "drop the schema {schema} with {program}")
             }
+            Self::RemoveOnServer { folder, .. } => write!(f, "remove directory {}", folder.display()),
             Self::Blank { device, label } => {
                 write!(f, "remove the file system {label} from {}", device.display())
             }
@@ -465,6 +481,10 @@ mod tests {
             },
             Undo::RemoveCgroup("/sys/fs/cgroup/blkio/redoubt-x".into()),
             Undo::RemoveTraceInstance("/sys/kernel/tracing/instances/redoubt-x".into()),
+            Undo::RemoveOnServer {
+                folder: "nfs://filer/vol/redoubt-nfs-x".into(),
+                by: "server: filer\npath: 192.0.2.1\n".into(),
+            },
             Undo::Blank { device: "/dev/sdb".into(), label: "redoubt0a1b2".into() },
         ] {
             assert_eq!(Undo::from_json(&undo.to_json()), Some(undo));

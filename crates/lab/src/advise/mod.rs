@@ -98,6 +98,7 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
         budget_seconds: place::SECONDS * 2.0,
         record_path: options.record_path.clone(),
         workspace_in: None,
+        is_server_ours: false,
     };
     let mut bench = Bench::open(&target, purpose)?;
     let result = Advice { options, input, slow }.find(&mut bench, control);

@@ -70,6 +70,7 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
             Target::Export(export) => Some(export.path().to_owned()),
             _ => None,
         },
+        is_server_ours: false,
     };
     let mut bench = Bench::open(options.target.path(), purpose)?;
     let result = prepare::subject(options, size, &mut bench, control)

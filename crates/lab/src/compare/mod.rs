@@ -93,6 +93,7 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
         budget_seconds: minutes * 60.0,
         record_path: options.record_path.clone(),
         workspace_in: Some(options.directory.clone()),
+        is_server_ours: options.nodes.own().is_some(),
     };
     let mut bench = Bench::open(&options.directory, purpose)?;
     let result = Comparison::prepare(options, design, size, minutes, &mut bench, control)

@@ -1,10 +1,12 @@
 //! A directory of our own on an export, removed with everything in it.
 //!
-//! No journal can undo there: the server may be away when this machine is asked to clean up. Instead each folder has a lock in it that
-//! names its process, and whoever makes the next one on that export removes those whose process is gone.
+//! The journal notes it before it is made, so `redoubt cleanup` removes what a killed run left ([`remove_left`]). The server may be away then,
+//! or the journal be on another machine: therefore each folder has a lock in it that names its process, and whoever makes the next one on that
+//! export removes those whose process is gone.
 
-use super::mounted;
+use super::{Export, Source, in_force};
 use crate::LabError;
+use host::journal::{CleanupResult, Journal, Step, Undo};
 use io::{IoError, Storage as _, StorageLock};
 use nfs::Storage;
 use std::path::{Path, PathBuf};
@@ -21,24 +23,35 @@ pub struct Folder {
     storage: Arc<Storage>,
     path: PathBuf,
     lock: Option<StorageLock>,
+    /// In the journal.
+    step: Option<Step>,
 }
 
 impl Folder {
-    /// Makes one in `parent`, on an export that is mounted; folders there whose process is gone are removed before.
+    /// Makes one in `parent`, on an export that is mounted; folders there whose process is gone are removed before. `journal`: none where
+    /// the server is this process.
     ///
     /// # Errors
-    /// What the server says.
-    pub fn create(parent: &Path) -> Result<Self, LabError> {
-        let storage = mounted(parent)?;
+    /// What the server says; the journal cannot be written.
+    pub fn create(parent: &Path, mut journal: Option<&mut Journal>) -> Result<Self, LabError> {
+        let (source, storage) =
+            in_force(parent).ok_or_else(|| IoError::NoSuchFile { path: parent.to_path_buf() })?;
         sweep(&storage, parent);
         let mut rng = Rng::new(Seed::draw());
         let mut last = None;
         for _ in 0..TRIES {
             let path = parent.join(format!("{PREFIX}{:016x}", rng.next_u64()));
-            storage.create_directory(&path)?;
-            match storage.lock(&path.join(LOCK)) {
-                Ok(lock) => return Ok(Self { storage, path, lock: Some(lock) }),
+            let undo = || Undo::RemoveOnServer { folder: path.clone(), by: source.words() };
+            let step = journal.as_deref_mut().map(|journal| journal.will(undo())).transpose()?;
+            let made = storage.create_directory(&path);
+            match made.and_then(|()| storage.lock(&path.join(LOCK))) {
+                Ok(lock) => return Ok(Self { storage, path, lock: Some(lock), step }),
                 Err(error) => last = Some(error),
+            }
+            // There is nothing, or an empty directory.
+            let _ = storage.remove_directory(&path);
+            if let Some((journal, step)) = journal.as_deref_mut().zip(step) {
+                journal.settle(step)?;
             }
         }
         Err(last.map_or_else(|| LabError::Target("no folder could be made".into()), LabError::from))
@@ -49,12 +62,13 @@ impl Folder {
         &self.path
     }
 
-    /// Removes it.
+    /// Removes it, and notes so.
     ///
     /// # Errors
-    /// What the server says; the next run there tries again.
-    pub fn remove(mut self) -> Result<(), LabError> {
-        Ok(self.clear()?)
+    /// What the server says; it stays in the journal.
+    pub fn remove(mut self, journal: &mut Journal) -> Result<(), LabError> {
+        self.clear()?;
+        Ok(self.step.map_or(Ok(()), |step| journal.settle(step))?)
     }
 
     fn clear(&mut self) -> Result<(), IoError> {
@@ -91,18 +105,48 @@ fn empty(storage: &Storage, directory: &Path) -> Result<(), IoError> {
     Ok(())
 }
 
+fn is_ours(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PREFIX))
+}
+
 /// Removes what killed runs left. What cannot be removed stays: it is no reason not to measure.
 fn sweep(storage: &Storage, parent: &Path) {
-    let ours = |path: &PathBuf| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PREFIX))
+    for path in storage.list(parent).unwrap_or_default().into_iter().filter(|path| is_ours(path)) {
+        let _ = take_away(storage, &path);
+    }
+}
+
+/// Removes a folder whose process is gone.
+fn take_away(storage: &Storage, path: &Path) -> Result<(), IoError> {
+    let lock = storage.lock(&path.join(LOCK))?;
+    let emptied = empty(storage, path);
+    drop(lock);
+    emptied?;
+    storage.remove_directory(path)
+}
+
+/// Removes what a killed run noted in its journal: `folder`, on the server that `by` says how to reach ([`Source::words`]).
+pub fn remove_left(folder: &Path, by: &str) -> CleanupResult {
+    let failed = |error: &dyn std::fmt::Display| CleanupResult::Failed(error.to_string());
+    if !is_ours(folder) {
+        return CleanupResult::LeftAlone(format!("no directory of ours begins with anything but {PREFIX}"));
+    }
+    let export = match Source::read(by).map_err(LabError::Target).and_then(|source| Export::of(&source, None))
+    {
+        Ok(export) => export,
+        Err(error) => return failed(&error),
     };
-    for path in storage.list(parent).unwrap_or_default().into_iter().filter(ours) {
-        if let Ok(lock) = storage.lock(&path.join(LOCK)) {
-            let emptied = empty(storage, &path);
-            drop(lock);
-            if emptied.is_ok() {
-                let _ = storage.remove_directory(&path);
-            }
+    let storage = &export.storage;
+    match storage.list(folder) {
+        Err(IoError::NoSuchFile { .. }) => return CleanupResult::AlreadyGone,
+        Err(error) => return failed(&error),
+        Ok(_) => {}
+    }
+    match take_away(storage, folder) {
+        Ok(()) => CleanupResult::Undone,
+        Err(error @ (IoError::Locked { .. } | IoError::Elsewhere { call: "lock", .. })) => {
+            CleanupResult::LeftAlone(error.to_string())
         }
+        Err(error) => failed(&error),
     }
 }

@@ -10,7 +10,7 @@ mod source;
 mod stamped;
 
 pub use files::OpenFiles;
-pub use folder::Folder;
+pub use folder::{Folder, remove_left};
 pub use sampler::ExportSampler;
 pub use source::Source;
 pub(crate) use stamped::write_stamped;
@@ -114,9 +114,14 @@ pub fn followed(path: &Path) -> Vec<Followed> {
 
 /// What has happened between this process and its servers since this was asked last: connections lost and made, what was written again.
 pub fn news() -> Vec<String> {
+    let all = in_use();
+    all.iter().flat_map(|(_, storage)| storage.mount().news()).map(|alert| alert.text).collect()
+}
+
+/// Numbers and storages of all that is mounted. Whoever drops the last copy of one ends its mount, so the table must not be locked then.
+fn in_use() -> Vec<(u32, Arc<nfs::Storage>)> {
     let mounted = MOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let storages = mounted.iter().filter_map(|mounted| mounted.storage.upgrade());
-    storages.flat_map(|storage| storage.mount().news()).map(|alert| alert.text).collect()
+    mounted.iter().filter_map(|mounted| Some((mounted.number, mounted.storage.upgrade()?))).collect()
 }
 
 fn mounted(path: &Path) -> Result<Arc<nfs::Storage>, IoError> {

@@ -1,6 +1,7 @@
 //! What is seen of the exports in use, once a second, written into the record beside the run: servers, channels, files, calls, moves.
 
-use super::{MOUNTED, Mounted};
+use super::{Mounted, in_use};
+use crate::LabError;
 use nfs::{Cause, ChannelCounters, FileFacts, LayoutFacts, Mount};
 use record::{
     Beside, DnfsChannelRow, DnfsFileRow, DnfsMoveRow, DnfsServerRow, DnfsStatRow, RecordError, Writer,
@@ -31,8 +32,8 @@ impl ExportSampler {
     /// Begins to sample into the record of `writer`.
     ///
     /// # Errors
-    /// [`RecordError::Sqlite`].
-    pub fn start(writer: &Writer) -> Result<Self, RecordError> {
+    /// [`LabError::Record`]; [`LabError::Workload`]: no thread can be had.
+    pub fn start(writer: &Writer) -> Result<Self, LabError> {
         let mut beside = writer.beside()?;
         let (stop, stopped) = mpsc::channel();
         let look = move || {
@@ -48,8 +49,14 @@ impl ExportSampler {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("nfs sampler".into()).spawn(look).ok();
-        Ok(Self { stop, thread })
+        let thread = std::thread::Builder::new().name("nfs sampler".into()).spawn(look);
+        let thread = thread.map_err(|error| LabError::Workload {
+            workload: "nfs sampler",
+            reason: format!(
+                "the system gives no thread: {error}. Look at ulimit -u and at pids.max of the control group"
+            ),
+        })?;
+        Ok(Self { stop, thread: Some(thread) })
     }
 
     /// Takes the last sample, and ends.
@@ -64,7 +71,7 @@ impl ExportSampler {
         let _ = self.stop.send(());
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
-            // Nobody waits for a thread that was never there; one that panicked has said so.
+            // Ended before, or it panicked and has said so.
             Some(Err(_)) | None => Ok(()),
         }
     }
@@ -99,11 +106,7 @@ struct Sample {
 
 fn samples() -> Vec<Sample> {
     let mut all = std::mem::take(&mut *LEFT.lock().unwrap_or_else(PoisonError::into_inner));
-    let storages: Vec<_> = {
-        let mounted = MOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
-        mounted.iter().filter_map(|mounted| Some((mounted.number, mounted.storage.upgrade()?))).collect()
-    };
-    all.extend(storages.iter().map(|(number, storage)| Sample::of(*number, storage.mount())));
+    all.extend(in_use().iter().map(|(number, storage)| Sample::of(*number, storage.mount())));
     all
 }
 

@@ -68,11 +68,34 @@ impl Source {
 
     /// The block that it is from, with the export in question alone, as it was understood: one line.
     pub(super) fn oranfstab(&self) -> Option<String> {
-        let Self::Oranfstab { server, export, .. } = self else { return None };
-        let block = Server { exports: vec![export.clone()], ..(**server).clone() };
-        let text = block.to_string();
+        let Self::Oranfstab { .. } = self else { return None };
+        let text = self.words();
         let lines: Vec<&str> = text.lines().collect();
         Some(lines.join("; "))
+    }
+
+    /// As text that [`Source::read`] reads: the URL, or the block with the export in question alone.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Url(url) => url.to_string(),
+            Self::Oranfstab { server, export, .. } => {
+                Server { exports: vec![export.clone()], ..(**server).clone() }.to_string()
+            }
+        }
+    }
+
+    /// The reverse of [`Source::words`], but for the place below the export.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn read(words: &str) -> Result<Self, String> {
+        if words.starts_with("nfs://") {
+            return words.parse().map(Self::Url).map_err(|error: UrlError| error.to_string());
+        }
+        let servers = nfs::oranfstab::parse(words).map_err(|error| error.to_string())?;
+        let server = servers.into_iter().next().ok_or("it names no server")?;
+        let export = server.exports.first().cloned().ok_or("it names no export")?;
+        Ok(Self::Oranfstab { server: Box::new(server), export, below: String::new() })
     }
 
     /// The one that `directory` lies in, of those that a file's content names.
@@ -133,6 +156,10 @@ mod tests {
         let v3 = source.in_version(Some(Version::V3));
         assert_eq!(v3.target().expect("addresses").version, Version::V3);
         assert_eq!(source.in_version(None), source);
+        assert_eq!(Source::read(&source.words()).map(|read| read.words()), Ok(source.words()));
+        let url = "nfs://filer:2050/vol?version=pnfs&mountport=20048";
+        assert_eq!(Source::read(url).map(|read| read.words()), Ok(url.to_owned()));
+        assert!(Source::read("path: 192.0.2.1").is_err());
     }
 
     #[test]

@@ -33,6 +33,7 @@ impl Run {
             budget_seconds: 1.0,
             record_path: Some(folder.path().join("record.redoubt")),
             workspace_in: Some(folder.path().to_owned()),
+            is_server_ours: false,
         };
         Self { _alone: alone, bench: Some(Bench::open(folder.path(), purpose).unwrap()), folder }
     }

@@ -106,6 +106,7 @@ pub fn run(options: &Options, control: &mut Control<'_>) -> Result<Finished, Lab
         budget_seconds: options.seconds,
         record_path: options.record_path.clone(),
         workspace_in,
+        is_server_ours: false,
     };
     let mut bench = Bench::open(&options.directory, purpose)?;
     let result = trace(options, &mut bench, control);

@@ -2,10 +2,12 @@
 
 use crate::cli::Cleanup;
 use host::journal::CleanupResult;
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub fn run(options: &Cleanup) -> ExitCode {
-    let lines = host::journal::cleanup(options.dry_run);
+    let lines = host::journal::cleanup(options.dry_run, &lab::export::remove_left);
     if lines.is_empty() {
         anstream::println!("Nothing to undo: no killed run left anything.");
     }
@@ -19,6 +21,13 @@ pub fn run(options: &Cleanup) -> ExitCode {
         };
         anstream::println!("{}: {result}", line.action);
     }
-    let failed = lines.iter().any(|line| matches!(line.result, CleanupResult::Failed(_)));
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let failed = lines.iter().filter(|line| matches!(line.result, CleanupResult::Failed(_)));
+    let journals: BTreeSet<&Path> = failed.map(|line| line.journal.as_path()).collect();
+    for journal in &journals {
+        anstream::println!(
+            "What failed is tried again next time. If its server or device is gone for good, remove its journal: {}",
+            journal.display()
+        );
+    }
+    if journals.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -116,3 +116,57 @@ fn what_no_file_says_is_refused() {
     let bad = stage.folder().join("bad").display().to_string();
     run(&[&bad, "--dir", "/mnt/oradata1"]).refused(&["line 2", "nfsv5"]);
 }
+
+/// kill -9 leaves the directory on the server; cleanup removes it there, however the server was named.
+#[test]
+fn cleanup_removes_what_a_killed_run_left_on_a_server() {
+    let _turn = measuring();
+    let cluster = cluster(2);
+    let mount = nfs::Mount::open(cluster.target(0, "/a", Version::V3), nfs::MountOptions::default());
+    let mount = mount.expect("it can be mounted");
+    let left = || {
+        let names = mount.list("").expect("a list");
+        names.into_iter().filter(|name| name.starts_with("redoubt-nfs-")).collect::<Vec<_>>()
+    };
+    let stage = Stage::new();
+    let file = file(&stage, &cluster, "nfsv4.1");
+    let port = cluster.target(0, "/a", Version::V3).port;
+    let url = format!("nfs://127.0.0.1:{port}/a?version=v3&mountport={port}");
+    for place in [&["--dir", &url][..], &["--oranfstab", &file, "--dir", "/mnt/oradata1/deeper"]] {
+        let run = ["run", "commit", "--minutes", "1", "--sessions", "2"];
+        let mut child = crate::stop::start(&stage, &[&run, place].concat());
+        let works = |name: &String| mount.list(name).is_ok_and(|files| files.len() > 2);
+        let made = || left().iter().any(works) || mount.list("deeper").is_ok_and(|names| !names.is_empty());
+        while !made() {
+            assert!(child.try_wait().expect("alive").is_none(), "it ended before it began");
+            clock::sleep(Nanos::millis(20));
+        }
+        child.kill().expect("kill");
+        child.wait().expect("wait");
+        let dry = stage.run(&["cleanup", "--dry-run"]).ok();
+        assert!(
+            dry.stdout.contains("/redoubt-nfs-") && dry.stdout.contains("would be undone"),
+            "{}",
+            dry.stdout
+        );
+        assert!(made(), "a kill leaves it, and who only looks leaves it too");
+        let done = stage.run(&["cleanup"]).ok();
+        assert!(done.stdout.contains("/redoubt-nfs-") && done.stdout.contains(": undone"), "{}", done.stdout);
+        assert!(!made() && left().is_empty(), "{:?}", left());
+        assert!(stage.run(&["cleanup"]).ok().stdout.contains("Nothing to undo"));
+    }
+    // The server is away when cleanup asks.
+    let mut child = crate::stop::start(&stage, &["run", "commit", "--minutes", "1", "--dir", &url]);
+    while left().is_empty() {
+        clock::sleep(Nanos::millis(20));
+    }
+    child.kill().expect("kill");
+    child.wait().expect("wait");
+    drop((mount, cluster));
+    let done = stage.run(&["cleanup"]);
+    assert!(
+        done.code != Some(0) && done.stdout.contains("FAILED") && done.stdout.contains("for good"),
+        "{}",
+        done.stdout
+    );
+}
