@@ -140,6 +140,9 @@ impl Case {
         wanted.iter().copied().filter(|workload| workload.runs_on(target)).collect()
     }
 
+    /// What `dnfs` varies on a server of the user's.
+    pub(super) const DNFS_VARIES: &'static str = "nfs=v3,v4.0,v4.1,pnfs";
+
     /// What it varies when the user does not say, `FACTOR=LEVEL,…`; the first level is the baseline's.
     const fn varies(self, target: TargetKind) -> &'static [&'static str] {
         match (self, target) {
@@ -168,7 +171,7 @@ impl Case {
             (Self::Async, _) => &["fs=ext4", "io=directio,setall", "sessions=32"],
             // `directio` is one writer at a time by its meaning, so it says nothing of the file system.
             (Self::Writers, _) => &["io=none,setall,concurrent", "writers=1,8"],
-            (Self::Dnfs, _) => &["nfs=v3,v4.0,v4.1,pnfs"],
+            (Self::Dnfs, _) => &[Self::DNFS_VARIES],
             (Self::Syscalls, _) => &["fs=here,ext4,xfs,btrfs", "io=asynch,setall", "api=io_uring,libaio"],
         }
     }

@@ -385,9 +385,10 @@ fn on_export(options: &Options, base: &Setup) -> Result<Vec<Vary>, String> {
     let named = [(!options.modes.is_empty(), Factor::Io), (!options.apis.is_empty(), Factor::Api)];
     let named = named.into_iter().filter(|(typed, _)| *typed).map(|(_, factor)| factor);
     if let Some(other) = options.vary.iter().map(|vary| vary.factor).chain(named).find(|f| !ours(*f)) {
+        let node = if options.nodes.own().is_some() { "node, " } else { "" };
         return Err(format!(
-            "{other} ({}) is not of an export: the kernel has no part in it. There can vary nfs, cache, writers, sessions and set.NAME; for {other}, \
-             {MOUNT_IT}",
+            "{other} ({}) is not of an export: the kernel has no part in it. There can vary nfs, {node}cache, writers, sessions and set.NAME; \
+             for {other}, {MOUNT_IT}",
             other.title()
         ));
     }
@@ -396,12 +397,12 @@ fn on_export(options: &Options, base: &Setup) -> Result<Vec<Vary>, String> {
     // A case of its own asks its own question beside what the user varies.
     let alone = !vary.iter().any(|vary| vary.levels.len() > 1) || options.case == Case::Dnfs;
     if alone && missing(&vary, Factor::Nfs) {
-        let versions: &[&str] = match (options.case, options.nodes.own()) {
-            (Case::Dnfs, Some(_)) => &["v3", "v4.0", "pnfs"],
-            (Case::Dnfs, None) => &["v3", "v4.0", "v4.1", "pnfs"],
-            _ => &["v3", "v4.0", "v4.1"],
+        let versions = match (options.case, options.nodes.own()) {
+            (Case::Dnfs, Some(_)) => "nfs=v3,v4.0,pnfs",
+            (Case::Dnfs, None) => Case::DNFS_VARIES,
+            _ => "nfs=v3,v4.0,v4.1",
         };
-        vary.push(Vary::new(Factor::Nfs, &versions.iter().map(ToString::to_string).collect::<Vec<_>>())?);
+        vary.push(versions.parse()?);
     }
     if options.nodes.own().is_some() && missing(&vary, Factor::Node) {
         vary.push(Vary::new(Factor::Node, &["A", "B"].map(str::to_owned))?);

@@ -17,7 +17,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use units::{Nanos, Seed, clock};
 
 /// Moves during one trial of [`Workload::ReadMoved`], evenly over its window: an even number, so that the data ends where it was.
-const MOVES: u32 = 4;
+const MOVES: usize = 4;
+/// A move counts when the window went on for so long afterwards: who no longer reads follows nothing.
+const TIME_TO_FOLLOW: Nanos = Nanos::millis(100);
 
 /// What went on at the nodes during a trial.
 #[derive(Default)]
@@ -137,18 +139,21 @@ impl Comparison<'_> {
     ) -> Result<(Trial, Moves), LabError> {
         let phases = *stay.phases();
         let window = phases.of(workload).unwrap_or_default();
-        let between = Nanos(window.0 / u64::from(MOVES + 1));
+        let between = Nanos(window.0 / (MOVES as u64 + 1));
         let (since, home) = (clock::now(), cluster.holder());
         let (over, ended) = channel::<()>();
         let (trial, made) = std::thread::scope(|scope| {
             let mover = scope.spawn(move || {
-                let mut made = 0;
+                let mut made = Vec::with_capacity(MOVES);
                 let mut wait = phases.settle + between;
-                while made < MOVES && ended.recv_timeout(wait.duration()) == Err(RecvTimeoutError::Timeout) {
-                    cluster.move_to((home + 1 + made as usize) % COUNT)?;
-                    (made, wait) = (made + 1, between);
+                while made.len() < MOVES
+                    && ended.recv_timeout(wait.duration()) == Err(RecvTimeoutError::Timeout)
+                {
+                    cluster.move_to((home + 1 + made.len()) % COUNT)?;
+                    made.push(clock::now());
+                    wait = between;
                 }
-                Ok::<u32, LabError>(made)
+                Ok::<_, LabError>(made)
             });
             let trial = stay.run(workload, seed);
             drop(over);
@@ -156,15 +161,16 @@ impl Comparison<'_> {
         });
         // Also when it was cut short.
         cluster.move_to(home)?;
-        let followed: Vec<_> = export::followed(&self.options.directory)
-            .into_iter()
-            .filter(|followed| followed.at >= since)
-            .collect();
+        let (trial, made) = (trial?, made?);
+        let counts = |at: Nanos| at + TIME_TO_FOLLOW <= trial.window.end;
+        let made = made.into_iter().filter(|at| counts(*at)).count();
+        let followed = export::followed(&self.options.directory);
+        let followed: Vec<_> =
+            followed.into_iter().filter(|it| it.at >= since && it.at <= trial.window.end).collect();
         // Each file of the database follows by itself; a move is followed when any of them did.
         let stall_max = followed.iter().map(|followed| followed.stall).max().unwrap_or_default();
-        let most =
-            followed.iter().map(|it| followed.iter().filter(|other| other.path == it.path).count()).max();
-        let made = made?;
-        Ok((trial?, Moves { made, followed: (most.unwrap_or(0) as u32).min(made), stall_max }))
+        let times = |path: &str| followed.iter().filter(|it| it.path == path).count();
+        let most = followed.iter().map(|it| times(&it.path)).max().unwrap_or(0).min(made);
+        Ok((trial, Moves { made: made as u32, followed: most as u32, stall_max }))
     }
 }

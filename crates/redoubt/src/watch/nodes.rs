@@ -68,6 +68,11 @@ impl Nodes {
         Ok(news)
     }
 
+    /// When the first sample began.
+    pub fn zero(&self) -> Option<u64> {
+        self.times.first().map(|t| t.saturating_sub(SAMPLE_NS))
+    }
+
     /// All nodes as they are at `t`.
     fn sum(&mut self, t: u64) {
         let mut sums: BTreeMap<&str, Reading> = BTreeMap::new();

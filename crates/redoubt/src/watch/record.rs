@@ -1,7 +1,7 @@
 //! A record as a source: what a run kept of top activity, and of its devices; one that still runs is read again and again.
 //!
-//! Times are those since the first look. A run stores its looks when a visit ends, so a comparison grows visit by visit, and a single case
-//! appears when its window is over.
+//! Times are those since the first look. A run stores its looks at sessions when a visit ends, so a comparison grows visit by visit, and a single
+//! case appears when its window is over. NFS servers are sampled while it goes: until the sessions come, they are shown alone.
 
 use super::Source;
 use super::nodes::Nodes;
@@ -31,8 +31,8 @@ pub struct Recorded {
     due: Nanos,
     /// NFS servers.
     nodes: Nodes,
-    /// No database: looks are those at NFS servers alone, which are there while the run goes.
-    only_nodes: bool,
+    /// Looks at sessions were taken.
+    has_sessions: bool,
 }
 
 impl Recorded {
@@ -89,8 +89,6 @@ impl Recorded {
             times: Times::Since,
             doubts: Vec::new(),
         };
-        // A database's activity comes when its visit is over, and nothing can be put before what is shown.
-        let only_nodes = !has_looks && (experiment.kind != "run" || !running);
         Ok(Self {
             path,
             subject,
@@ -100,7 +98,7 @@ impl Recorded {
             visits: BTreeSet::new(),
             due: Nanos(0),
             nodes: Nodes::default(),
-            only_nodes,
+            has_sessions: false,
         })
     }
 
@@ -141,15 +139,21 @@ impl Recorded {
         let mut devices = Devices::new(counters);
         devices.readings.extend(self.nodes.readings.iter().map(|(name, all)| (name.clone(), all.clone())));
         let seen = ticks.len() + news.len();
-        if self.only_nodes && ticks.is_empty() {
-            let new: Vec<u64> = self.nodes.times.iter().copied().filter(|&t| t > self.taken).collect();
-            for t in new {
-                ticks.push(AshTickRow { t_ns: t, planned_ns: t, cost_ns: 0, active: 0 });
-            }
+        let mut before = Some(self.taken).filter(|&taken| taken > 0);
+        if let Some(first) = ticks.first() {
+            // Servers were shown alone meanwhile; now come all.
+            history.forget_since(Nanos(first.t_ns.saturating_sub(self.zero.unwrap_or(0))));
+            before = None;
+            self.has_sessions = true;
         }
-        let mut before: Option<u64> = Some(self.taken).filter(|_| self.only_nodes && self.taken > 0);
+        if running || !self.has_sessions {
+            let since = ticks.last().map_or(self.taken, |tick| tick.t_ns);
+            let new = self.nodes.times.iter().copied().filter(|&t| t > since);
+            ticks.extend(new.map(|t| AshTickRow { t_ns: t, planned_ns: t, cost_ns: 0, active: 0 }));
+        }
         for tick in &ticks {
-            let zero = *self.zero.get_or_insert(tick.t_ns);
+            let zero =
+                *self.zero.get_or_insert_with(|| self.nodes.zero().map_or(tick.t_ns, |t| t.min(tick.t_ns)));
             let active = rows.remove(&tick.t_ns).unwrap_or_default();
             let (from, weight) = weight(&active, before, tick);
             before = Some(tick.t_ns);
@@ -283,50 +287,55 @@ impl Devices {
 mod tests {
     use super::*;
     use ::record::{Experiment, VisitRow, Writer};
+    use ::watch::history::Span;
 
-    /// Looks are taken when their visit is over, with all that they saw, and once.
-    #[test]
-    fn a_record_that_grows_is_read_visit_by_visit() {
-        let directory = tempfile::tempdir().expect("a folder");
-        let path = directory.path().join("grows.redoubt");
-        let asked = Experiment {
-            kind: "run".into(),
-            case: Some("commit".into()),
-            target: "/data".into(),
-            command: String::new(),
-            seed: 1,
-            method_version: String::new(),
-            tool_version: String::new(),
-            build_profile: String::new(),
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A case that has begun, and whoever watches it.
+    fn begun(directory: &Path) -> (Writer, Recorded) {
+        let path = directory.join("grows.redoubt");
+        let asked = Experiment { kind: "run".into(), case: Some("commit".into()), ..Experiment::default() };
+        let writer = Writer::create(&path, &asked).expect("a record");
+        (writer, Recorded::of(path).expect("it runs"))
+    }
+
+    fn visit(writer: &mut Writer, start_ns: u64) -> i64 {
+        let row = VisitRow {
+            block_id: None,
+            position: 0,
+            configuration_id: None,
             started_utc: "2026-11-21T09:30:00Z".into(),
-            budget_seconds: 0.0,
+            start_ns,
         };
-        let mut writer = Writer::create(&path, &asked).expect("a record");
-        let mut recorded = Recorded::of(path).expect("it runs");
-        let mut history = recorded.history().expect("nothing yet");
-        let visit = |writer: &mut Writer, start_ns| {
-            let row = VisitRow {
-                block_id: None,
-                position: 0,
-                configuration_id: None,
-                started_utc: asked.started_utc.clone(),
-                start_ns,
-            };
-            writer.visit(&row).expect("a visit")
-        };
-        let tick = |t_ns| AshTickRow { t_ns, planned_ns: t_ns, cost_ns: 1, active: 1 };
-        let saw = |t_ns| AshRow {
+        writer.visit(&row).expect("a visit")
+    }
+
+    fn tick(t_ns: u64) -> AshTickRow {
+        AshTickRow { t_ns, planned_ns: t_ns, cost_ns: 1, active: 1 }
+    }
+
+    fn saw(t_ns: u64) -> AshRow {
+        AshRow {
             t_ns,
             weight_ns: 100_000_000,
             session: 7,
             foreground: true,
             wait_class: "CPU".into(),
             ..AshRow::default()
-        };
-        let looks = |recorded: &mut Recorded, history: &mut History| {
-            recorded.read(history).expect("it can be read");
-            (history.looks(), history.rows())
-        };
+        }
+    }
+
+    fn looks(recorded: &mut Recorded, history: &mut History) -> (u64, usize) {
+        recorded.read(history).expect("it can be read");
+        (history.looks(), history.rows())
+    }
+
+    /// Looks are taken when their visit is over, with all that they saw, and once.
+    #[test]
+    fn a_record_that_grows_is_read_visit_by_visit() {
+        let directory = tempfile::tempdir().expect("a folder");
+        let (mut writer, mut recorded) = begun(directory.path());
+        let mut history = recorded.history().expect("nothing yet");
         for (n, start) in [1_000_000_000, 5_000_000_000].into_iter().enumerate() {
             let before = (2 * n as u64, 2 * n);
             let id = visit(&mut writer, start);
@@ -339,6 +348,42 @@ mod tests {
             }
         }
         assert!(recorded.running && recorded.length() == Nanos(4_100_000_000), "{:?}", recorded.length());
+    }
+
+    /// NFS servers are seen while a case goes; what was shown of them alone makes way when the sessions come.
+    #[test]
+    fn servers_are_shown_alone_until_the_sessions_come() {
+        let directory = tempfile::tempdir().expect("a folder");
+        let (mut writer, mut recorded) = begun(directory.path());
+        let mut history = recorded.history().expect("nothing yet");
+        let mut beside = writer.beside().expect("another connection");
+        let mut sampled = |second: u64| {
+            let (address, reads_done) = ("192.0.2.1:2049".into(), 100 * second);
+            let row =
+                DnfsChannelRow { t_ns: second * SECOND, address, reads_done, ..DnfsChannelRow::default() };
+            beside.add(&[row]).expect("a row");
+        };
+        let reads = |history: &History| -> Vec<(u64, u64)> {
+            let of = |span: &Span| span.devices.iter().map(|(_, work)| work.reads as u64).sum();
+            history.spans().iter().map(|span| (span.to.0, of(span))).collect()
+        };
+        (1..=3).for_each(&mut sampled);
+        assert_eq!(looks(&mut recorded, &mut history), (3, 0));
+        let millis = |t: u64| t * SECOND / 1000;
+        assert_eq!(reads(&history)[1..], [(2 * SECOND, 100), (3 * SECOND, 100)]);
+        let id = visit(&mut writer, millis(1500));
+        let ticks = [millis(1600), millis(1700)];
+        writer.of_visit(id, &ticks.map(tick)).expect("looks");
+        writer.of_visit(id, &ticks.map(saw)).expect("rows");
+        assert_eq!(looks(&mut recorded, &mut history), (3, 0), "the visit is still open");
+        writer.end_visit(id, "measured", None).expect("the end");
+        assert_eq!(looks(&mut recorded, &mut history), (5, 2));
+        let ends: Vec<u64> = reads(&history).into_iter().map(|(t, _)| t).collect();
+        assert_eq!(ends, [SECOND, ticks[0], ticks[1], 2 * SECOND, 3 * SECOND]);
+        sampled(4);
+        assert_eq!(looks(&mut recorded, &mut history), (6, 2));
+        writer.finish("finished").expect("the end");
+        assert_eq!(looks(&mut recorded, &mut history), (6, 2));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The model for programs: the same numbers, words and doubts as on the page.
 
 mod database;
+mod dnfs;
 mod ranked;
 mod trace;
 
@@ -80,6 +81,7 @@ fn run(model: &Model) -> Value {
         "advice": model.advice.as_ref().map(advice),
         "trace": model.trace.as_ref().map(trace::trace),
         "database": model.database.as_ref().map(database::database),
+        "dnfs": model.dnfs.as_ref().map(dnfs::dnfs),
         "doubts": doubts(&model.doubts),
         "facts": model.facts.iter().map(|f| json!({ "layer": f.layer, "object": f.object, "name": f.name,
             "value": f.value, "unit": f.unit, "source": f.source })).collect::<Vec<_>>(),

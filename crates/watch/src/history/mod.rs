@@ -233,6 +233,19 @@ impl History {
         }
     }
 
+    /// Gives up the looks that end after `t`: better ones come for that time.
+    pub fn forget_since(&mut self, t: Nanos) {
+        let kept = self.spans.partition_point(|span| span.to <= t);
+        let given_up = self.spans.split_off(kept);
+        if given_up.is_empty() {
+            return;
+        }
+        self.rows -= given_up.iter().map(|span| span.rows.len()).sum::<usize>();
+        self.cost.1 -= given_up.len() as u64;
+        // Places change.
+        self.thinned += 1;
+    }
+
     /// Notes what happened to the watching.
     pub fn note(&mut self, t: Nanos, text: String) {
         if self.notices.len() == NOTICES_MAX {
