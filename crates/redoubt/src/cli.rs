@@ -559,14 +559,18 @@ pub enum Format {
 #[command(
     after_help = "TARGET is a directory with a database, or a run: a record's path, the beginning of its name, or `last`.\n\nExamples:\n  \
     redoubt sql /data/db --create                  make a database there and type statements\n  \
+    redoubt sql nfs://filer/vol/db --create        the same on an export, by our own NFS client\n  \
     redoubt sql /data/db growth.sql                run a script, as sqlplus does\n  \
     redoubt sql /data/db --set filesystemio_options=setall -c \"select count(*) from t\"\n  \
     redoubt sql last -c \"select * from v$system_event order by time_waited desc\""
 )]
 pub struct Sql {
-    /// Directory of a database, or a run.
+    /// Directory of a database, here or on an export (nfs://server/export/path), or a run.
     #[arg(default_value = ".")]
     pub target: String,
+    /// Where exports are said to be.
+    #[command(flatten)]
+    pub oranfstab: Oranfstab,
     /// Script to run; without it and without -c, statements are typed, or come from a pipe.
     #[arg(conflicts_with = "command")]
     pub file: Option<PathBuf>,

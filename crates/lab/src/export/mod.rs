@@ -17,7 +17,7 @@ pub(crate) use stamped::write_stamped;
 
 use crate::LabError;
 use io::{IoError, RealStorage, Storage};
-use nfs::{Followed, Mount, MountFacts, Url, Version};
+use nfs::{Followed, Mount, MountFacts, Url, UrlError, Version};
 use record::FactRow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -151,6 +151,26 @@ impl Export {
     /// As [`Export::of`].
     pub fn mount(url: &Url, version: Option<Version>) -> Result<Self, LabError> {
         Self::of(&Source::Url(url.clone()), version)
+    }
+
+    /// Connects to the export of a URL, and says which place it names. `is_new`: its last directory may still have to be made.
+    ///
+    /// # Errors
+    /// As [`Export::of`]; [`LabError::Target`]: it is no URL.
+    pub fn at(url: &str, is_new: bool) -> Result<(Self, PathBuf), LabError> {
+        let url: Url = url.parse().map_err(|error: UrlError| LabError::Target(error.to_string()))?;
+        let error = match Self::mount(&url, None) {
+            Ok(export) => {
+                let place = export.place.clone();
+                return Ok((export, place));
+            }
+            Err(error) => error,
+        };
+        let Some((above, name)) = url.export.rsplit_once('/').filter(|_| is_new) else { return Err(error) };
+        let above = Url { export: if above.is_empty() { "/" } else { above }.to_owned(), ..url.clone() };
+        let export = Self::mount(&above, None).map_err(|_| error)?;
+        let place = export.place.join(name);
+        Ok((export, place))
     }
 
     /// Connects to what `source` names, in its version unless another is given.

@@ -69,6 +69,30 @@ fn a_case_runs_over_each_version() {
     });
 }
 
+/// The shell makes a database in a directory that is new, and asks it again over another version.
+#[test]
+fn a_database_on_an_export_is_asked() {
+    alone("exports::a_database_on_an_export_is_asked", || {
+        let server = Server::start(&Conf::default());
+        let stage = Stage::new();
+        let made = ["sql", "--create", "--data", "1m", "--redo", "4m", "--set", "db_cache_size=16m"];
+        for (version, other) in VERSIONS.into_iter().zip(VERSIONS.into_iter().rev()) {
+            // A server remembers what it has listed: each gets a directory of its own.
+            let name = format!("/vfs/db-{version}?");
+            let place = |version| url(version).replace("/vfs?", &name);
+            let place = (place(version), place(other));
+            let table = "create table t (id number primary key); insert into t values (42)";
+            stage.run(&[&made[..], &["-c", table, &place.0]].concat()).ok();
+            let asked = stage.run(&["sql", &place.1, "-c", "select id from t"]).ok();
+            assert!(asked.stdout.contains("42"), "{}", asked.stdout);
+            stage.run(&[&made[..], &["-c", table, &place.0]].concat()).refused(&["not empty"]);
+            std::fs::remove_dir_all(server.export().join(format!("db-{version}"))).expect("the database");
+        }
+        stage.run(&["sql", &url(nfs::Version::V3), "-c", "select 1"]).refused(&["no database", "--create"]);
+        assert_empty(&server.export());
+    });
+}
+
 #[test]
 fn versions_are_compared_on_the_same_files() {
     alone("exports::versions_are_compared_on_the_same_files", || {

@@ -3,6 +3,7 @@
 use crate::stage::{Stage, measuring};
 use nfs::Version;
 use nfslab::{Cluster, ClusterOptions};
+use record::json::{self, Value};
 use record::{DnfsChannelRow, DnfsServerRow};
 use std::collections::BTreeSet;
 use units::{Nanos, clock};
@@ -59,6 +60,13 @@ fn runs_go_by_all_paths_of_the_file_in_its_version() {
         assert!(asked.stdout.contains("MyFiler") && asked.stdout.contains(title), "{}", asked.stdout);
         let nodes = "Where NFS calls went";
         assert!(done.stdout.contains(nodes), "{}", done.stdout);
+        let report = stage.run(&["report", "last", "--format", "json"]).ok();
+        let report: Value = json::from_str(&report.stdout).expect("JSON");
+        let export = &report["dnfs"][0];
+        assert_eq!((export["server"].as_str(), export["version"].as_str()), (Some("MyFiler"), Some(title)));
+        let nodes = export["nodes"].as_array().expect("nodes");
+        let done = |node: &Value| node["writes"]["done"].as_u64().unwrap_or(0);
+        assert!(nodes.len() >= paths && nodes.iter().map(done).sum::<u64>() > 0, "{nodes:?}");
     }
 }
 
@@ -115,6 +123,18 @@ fn what_no_file_says_is_refused() {
     std::fs::write(stage.folder().join("bad"), "server: a\nnfs_version: nfsv5\n").expect("write it");
     let bad = stage.folder().join("bad").display().to_string();
     run(&[&bad, "--dir", "/mnt/oradata1"]).refused(&["line 2", "nfsv5"]);
+}
+
+#[test]
+fn the_shell_takes_it_too() {
+    let cluster = cluster(2);
+    let stage = Stage::new();
+    let file = file(&stage, &cluster, "pNFS");
+    let typed = ["sql", "/mnt/oradata1/db", "--oranfstab", &file, "-c"];
+    let made = ["--create", "--data", "1m", "--redo", "4m", "--set", "db_cache_size=16m"];
+    stage.run(&[&typed[..], &["create table t (id number); insert into t values (42)"], &made].concat()).ok();
+    let asked = stage.run(&[&typed[..], &["select id from t"]].concat()).ok();
+    assert!(asked.stdout.contains("42") && asked.stderr.contains("pNFS with MyFiler:/a"), "{}", asked.stderr);
 }
 
 /// kill -9 leaves the directory on the server; cleanup removes it there, however the server was named.

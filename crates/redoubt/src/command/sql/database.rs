@@ -1,10 +1,12 @@
 //! What is asked: an instance that this process runs, or the record of a run.
 
 use crate::cli::Sql;
+use crate::command::oranfstab;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use engine::parameter::Parameter;
 use engine::{Background, Environment, Instance, InstanceConfig, Shutdown};
-use io::RealStorage;
+use io::{IoError, RealStorage, Storage};
+use lab::export::{self, Export, is_export};
 use sql::{Connection, Described, Interrupter, Outcome, RunRecord, Sink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,6 +28,15 @@ pub enum Database {
 pub struct Ours {
     config: InstanceConfig,
     up: Option<Up>,
+    place: Place,
+}
+
+/// Where a database is, or will be.
+struct Place {
+    directory: PathBuf,
+    storage: Arc<dyn Storage>,
+    /// Keeps an export in use.
+    _export: Option<Export>,
 }
 
 /// Drops in this order: the connection before the instance.
@@ -39,17 +50,17 @@ impl Database {
     pub fn open(options: &Sql) -> Result<Self> {
         let parameters = options.set.iter().map(|set| parameter(set)).collect::<Result<Vec<_>>>()?;
         let path = PathBuf::from(&options.target);
-        if options.create {
-            return make(&path, parameters, options);
-        }
-        if path.is_dir() {
-            let directory = std::path::absolute(&path)?;
+        if options.create || path.is_dir() || is_export(&path) || options.oranfstab.oranfstab.is_some() {
+            let place = Place::of(&path, options)?;
+            if options.create {
+                return make(place, parameters, options);
+            }
             ensure!(
-                Instance::exists(&RealStorage, &directory),
+                Instance::exists(&*place.storage, &place.directory),
                 "there is no database in {0}; make one: redoubt sql {0}/NAME --create",
                 path.display()
             );
-            let mut ours = Ours { config: config(directory, parameters), up: None };
+            let mut ours = Ours { config: config(place.directory.clone(), parameters), up: None, place };
             ours.start(Instance::open)?;
             return Ok(Self::Ours(Box::new(ours)));
         }
@@ -65,7 +76,13 @@ impl Database {
         match self {
             Self::Run(run) => run.execute(text, sink),
             Self::Ours(ours) => match &mut ours.up {
-                Some(up) => up.connection.execute(text, sink),
+                Some(up) => {
+                    let outcome = up.connection.execute(text, sink);
+                    for line in export::news() {
+                        anstream::eprintln!("{line}");
+                    }
+                    outcome
+                }
                 None => Err(sql::SqlError::whole("the instance is down; type STARTUP").into()),
             },
         }
@@ -136,7 +153,7 @@ impl Ours {
         how: impl FnOnce(Environment, InstanceConfig) -> engine::Result<Instance>,
     ) -> Result<()> {
         let environment = Environment {
-            storage: Arc::new(RealStorage),
+            storage: self.place.storage.clone(),
             clock: io::clock(),
             background: Background::Threads,
             seed: Seed::draw(),
@@ -150,30 +167,51 @@ impl Ours {
     }
 }
 
+impl Place {
+    fn of(path: &Path, options: &Sql) -> Result<Self> {
+        let on = |export: Export, directory: PathBuf| -> Result<Self> {
+            Ok(Self { storage: export::storage(&directory)?, directory, _export: Some(export) })
+        };
+        if let Some(export) = oranfstab::export(&options.oranfstab, path)? {
+            let directory = export.path().to_owned();
+            return on(export, directory);
+        }
+        if !is_export(path) {
+            let directory = std::path::absolute(path)?;
+            return Ok(Self { directory, storage: Arc::new(RealStorage), _export: None });
+        }
+        let (export, directory) = Export::at(&options.target, options.create)?;
+        on(export, directory)
+    }
+}
+
 fn config(directory: PathBuf, parameters: Vec<(String, String)>) -> InstanceConfig {
     InstanceConfig { parameters, ..InstanceConfig::new(directory) }
 }
 
 /// A new database, in a directory with nothing in it.
-fn make(path: &Path, parameters: Vec<(String, String)>, options: &Sql) -> Result<Database> {
-    match std::fs::read_dir(path) {
-        Ok(mut entries) => {
-            ensure!(entries.next().is_none(), "{} is not empty; name a new directory", path.display());
+fn make(place: Place, parameters: Vec<(String, String)>, options: &Sql) -> Result<Database> {
+    let directory = place.directory.clone();
+    match place.storage.list(&directory) {
+        Ok(entries) => {
+            ensure!(entries.is_empty(), "{} is not empty; name a new directory", directory.display());
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error).with_context(|| format!("cannot look into {}", path.display())),
+        Err(IoError::NoSuchFile { .. }) => {}
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot look into {}", directory.display()));
+        }
     }
     let config = InstanceConfig {
         data_bytes: options.data.0,
         redo_bytes: options.redo.0,
-        ..config(std::path::absolute(path)?, parameters)
+        ..config(directory, parameters)
     };
     let bytes = config.data_bytes
         + config.undo_bytes
         + config.temp_bytes
         + u64::from(config.redo_groups) * config.redo_bytes;
-    anstream::eprintln!("Making a database of {} in {}.", units::Bytes(bytes), path.display());
-    let mut ours = Ours { config, up: None };
+    anstream::eprintln!("Making a database of {} in {}.", units::Bytes(bytes), config.directory.display());
+    let mut ours = Ours { config, up: None, place };
     ours.start(Instance::create)?;
     // What is given now is kept by the database; a restart takes what it has kept, and what was changed meanwhile.
     ours.config.parameters.clear();
