@@ -40,6 +40,7 @@ fn main() -> Result<(), LabError> {
         budget_seconds: 60.0,
         record_path: None,
         workspace_in: Some(directory.clone()),
+        is_server_ours: false,
     };
     let mut bench = Bench::open(&directory, purpose)?;
     let mut order: Vec<usize> = (0..PAIRS.len()).collect();
