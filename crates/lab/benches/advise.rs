@@ -101,6 +101,7 @@ fn main() -> ExitCode {
         budget_seconds: 600.0,
         record_path: Some(folder.join("bench.redoubt")),
         workspace_in: Some(folder.clone()),
+        is_server_ours: false,
     };
     let mut bench = Bench::open(&folder, purpose).expect("a bench");
     let iops: u64 = flags.number("iops", 3_000);
