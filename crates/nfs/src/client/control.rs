@@ -8,6 +8,7 @@ use super::error::NfsError;
 use super::file::FileState;
 use super::identity::Identity;
 use super::keeper::Bell;
+use super::mount::Shared;
 use super::seen::Seen;
 use super::target::{Target, Version};
 use crate::rpc::Procedure;
@@ -17,7 +18,7 @@ use crate::v4::layout::LayoutKind;
 use crate::v4::recovery::{Remedy, remedy};
 use crate::xdr::{Reader, Writer};
 use crate::{Fault, Handle, Status, v3};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use units::{Nanos, clock};
 
 /// Longest that one path may take to connect.
@@ -56,6 +57,10 @@ pub(super) struct Root {
 pub(super) struct Control {
     pub(super) way: Arc<Way>,
     pub(super) caller: Option<Caller>,
+    /// The path that it goes by.
+    pub(super) path: usize,
+    /// Whose it is; until that is made, nobody's.
+    pub(super) shared: Weak<Shared>,
     /// Of version 4.
     pub(super) identity: Identity,
     pub(super) root: Option<Root>,
@@ -126,27 +131,75 @@ pub(super) fn pause(attempt: u32) -> Nanos {
 
 impl Control {
     pub(super) fn new(way: Arc<Way>, identity: Identity) -> Self {
-        Self { way, caller: None, identity, root: None, files: Vec::new(), reconnects: 0, bell: None }
+        Self {
+            way,
+            caller: None,
+            path: 0,
+            shared: Weak::new(),
+            identity,
+            root: None,
+            files: Vec::new(),
+            reconnects: 0,
+            bell: None,
+        }
     }
 
     /// The connection, made where there is none.
     pub(super) fn caller(&mut self, deadline: Nanos) -> Result<&mut Caller, Trouble> {
         if self.caller.is_none() {
-            let port = self.way.target.port;
-            let (path, connection) = self.way.connect(0, port, deadline).map_err(Trouble::Lost)?;
-            self.reconnects += 1;
-            let (server, path) = (&self.way.target.server, self.way.target.paths[path]);
-            self.way.alerts.say(format!("control channel to {server} is UP again by path {path}"));
-            self.caller = Some(Caller::with(connection, self.identity.back.clone()));
+            let (port, count) = (self.way.target.port, self.way.target.paths.len());
+            let first = self.shared.upgrade().map_or(0, |shared| shared.paths.first());
+            let (path, connection) = self.way.connect(first, port, deadline).map_err(Trouble::Lost)?;
+            let tried = (path + count - first) % count;
+            (0..tried).for_each(|n| self.broke((first + n) % count));
+            let caller = Caller::with(connection, self.identity.back.clone());
             self.identity.connection_is_new();
-            self.bell.iter().for_each(|bell| bell.ring());
+            self.go_by(path, caller, "is UP again by path");
         }
         self.caller.as_mut().ok_or_else(|| Trouble::Lost("no connection".into()))
+    }
+
+    fn go_by(&mut self, path: usize, caller: Caller, how: &str) {
+        self.reconnects += 1;
+        let (server, it) = (&self.way.target.server, self.way.target.paths[path]);
+        self.way.alerts.say(format!("control channel to {server} {how} {it}"));
+        (self.caller, self.path) = (Some(caller), path);
+        self.bell.iter().for_each(|bell| bell.ring());
+    }
+
+    fn broke(&self, path: usize) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.paths.broke(&shared, path);
+        }
+    }
+
+    /// Goes back to the first path that works, where it is on another: between two calls, so that none is disturbed. 1. the new connection, 2. in 4.1 it gets the
+    /// session's way back, 3. what the server asked over the old one is answered: what comes there later, it asks again. Whether it is there.
+    pub(super) fn come_home(&mut self, shared: &Arc<Shared>) -> bool {
+        let (way, home) = (self.way.clone(), shared.paths.first());
+        // Without a connection, the next call makes one there.
+        if self.caller.is_none() || home >= self.path {
+            return true;
+        }
+        let deadline = clock::now() + CONNECT_MAX;
+        let came = Connection::open(&way.target.paths[home], way.target.port, deadline, &way)
+            .map_err(Trouble::from)
+            .and_then(|connection| {
+                self.bound(Caller::with(connection, self.identity.back.clone()), deadline)
+            });
+        let Ok(caller) = came else {
+            shared.paths.broke(shared, home);
+            return false;
+        };
+        let _ = self.caller.as_mut().map(Caller::tend);
+        self.go_by(home, caller, "is back at path");
+        true
     }
 
     /// Drops the connection, for this reason.
     pub(super) fn hang_up(&mut self, why: &str) {
         if let Some(caller) = self.caller.take() {
+            self.broke(self.path);
             let peer = caller.connection.peer;
             self.way
                 .alerts
@@ -181,6 +234,12 @@ impl Control {
         mut attempt: impl FnMut(&mut Self, Nanos) -> Result<T, Trouble>,
     ) -> Result<Result<T, Fault>, NfsError> {
         let deadline = clock::now() + limit;
+        // Who takes the connection home beside the calls finds no room between them when they are many.
+        if self.path > 0
+            && let Some(shared) = self.shared.upgrade()
+        {
+            self.come_home(&shared);
+        }
         let mut tries = 0;
         loop {
             let last = match attempt(self, deadline) {
@@ -216,11 +275,11 @@ impl Control {
     /// Connects, introduces us, and finds the export. What is not there now is an error at once.
     pub(super) fn attach(&mut self) -> Result<Root, NfsError> {
         let port = self.way.target.port;
-        let (_, connection) = self
+        let (path, connection) = self
             .way
             .connect(0, port, clock::now() + self.way.limit)
             .map_err(|tried| self.way.unreachable(tried))?;
-        self.caller = Some(Caller::with(connection, self.identity.back.clone()));
+        (self.caller, self.path) = (Some(Caller::with(connection, self.identity.back.clone())), path);
         let root = match self.way.target.version {
             Version::V3 => self.attach_v3(),
             Version::V40 | Version::V41 | Version::Pnfs => self.attach_v4(),

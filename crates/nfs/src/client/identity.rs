@@ -333,6 +333,21 @@ impl Control {
         self.bare(deadline, |c| c.bind_connection(id, true), |results| results.bound()).map(drop)
     }
 
+    /// `caller` as a connection of the control session, where there is one. What the server refuses now is seen to by the next call.
+    pub(super) fn bound(&mut self, mut caller: Caller, deadline: Nanos) -> Result<Caller, Trouble> {
+        if let Some(id) = self.identity.session.as_ref().map(|session| session.id) {
+            let build = |c: &mut Compound<'_>| c.bind_connection(id, true);
+            match bare(&mut caller, &self.way, self.identity.minor, deadline, build, |results| {
+                results.bound()
+            }) {
+                Ok(_) => self.identity.must_bind = false,
+                Err(Trouble::Fault(_)) => self.identity.must_bind = true,
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(caller)
+    }
+
     /// Renews the lease.
     pub(super) fn renew(&mut self, deadline: Nanos) -> Result<(), Trouble> {
         let sent = clock::now();

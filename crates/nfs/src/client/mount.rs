@@ -16,6 +16,7 @@ use super::target::{Target, Version};
 use crate::rpc::call::Credential;
 use crate::v4::identity::Owner;
 use crate::{Attributes, Fault, Handle, Status};
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::{Nanos, Rng, Seed, clock};
@@ -78,6 +79,8 @@ pub struct MountFacts {
     pub reconnects: u64,
     /// Callbacks that were answered over the control connection.
     pub callbacks: u64,
+    /// Where the control connection goes to; none while it is broken.
+    pub control: Option<SocketAddr>,
 }
 
 /// An export in use. Its files and queues keep it alive.
@@ -145,6 +148,11 @@ impl Mount {
             channels_max: options.channels,
             chance: Mutex::new(rng),
         });
+        let mut control = shared.control();
+        control.shared = Arc::downgrade(&shared);
+        // Those that were tried in vain.
+        (0..control.path).for_each(|path| shared.paths.broke(&shared, path));
+        drop(control);
         if let Some(task) = task {
             task.keep(&shared);
         }
@@ -160,6 +168,7 @@ impl Mount {
             write_max: self.shared.root.write_max,
             reconnects: control.reconnects,
             callbacks: lock(&control.identity.back).answered(),
+            control: control.caller.as_ref().map(|caller| caller.connection.peer),
         }
     }
 
@@ -293,6 +302,11 @@ pub enum Open {
 impl Shared {
     pub(super) fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// None while somebody has it.
+    pub(super) fn try_control(&self) -> Option<MutexGuard<'_, Control>> {
+        self.control.try_lock().ok()
     }
 
     /// There is something to do for the keeper.

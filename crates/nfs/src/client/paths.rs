@@ -1,10 +1,11 @@
-//! Paths that broke: tried again beside the workers that had to leave them, which come back to a path when it works.
+//! Paths that broke: tried again beside those who had to leave them, workers and the control connection, which come back to a path when it works.
 //!
 //! ```text
-//! works -> broken   a worker lost its connection there, or could not connect    [Paths::broke]
+//! works -> broken   a connection was lost there, or could not be made           [Paths::broke]
 //! broken -> works   a connection was made there, and the server answered        [watch]
 //! ```
-//! Workers look at a flag; the lock is taken when a path breaks. The thread `nfsp` lives while one is broken.
+//! Workers look at a flag; the lock is taken when a path breaks. The thread `nfsp` lives while one is broken, or the control connection is not on the first
+//! that works; it takes that home.
 
 use super::caller::{Caller, Trouble};
 use super::connection::Connection;
@@ -55,6 +56,11 @@ impl Paths {
         !self.broken[path].load(Ordering::Relaxed)
     }
 
+    /// The first that is not known to be broken.
+    pub(super) fn first(&self) -> usize {
+        (0..self.broken.len()).find(|&path| self.works(path)).unwrap_or(0)
+    }
+
     /// Where worker `worker` goes from `path`, which broke: to another that is not known to be broken, so that workers are spread over what is left.
     pub(super) fn other(&self, path: usize, worker: u32) -> usize {
         let count = self.broken.len();
@@ -86,11 +92,11 @@ impl Paths {
         }
     }
 
-    /// The paths that are due; none in the outer sense: nothing is broken, and whoever asked ends.
-    fn due(&self) -> Option<Vec<usize>> {
+    /// The paths that are due; none in the outer sense: nothing is broken, the control connection `is_home`, and whoever asked ends.
+    fn due(&self, is_home: bool) -> Option<Vec<usize>> {
         let mut inner = lock(&self.inner);
         let broken: Vec<usize> = (0..self.broken.len()).filter(|&path| !self.works(path)).collect();
-        inner.watched = !broken.is_empty();
+        inner.watched = !(broken.is_empty() && is_home);
         let now = clock::now();
         inner.watched.then(|| broken.into_iter().filter(|&path| inner.tries[path].due <= now).collect())
     }
@@ -112,7 +118,9 @@ fn watch(shared: &Weak<Shared>) {
     loop {
         clock::sleep(Nanos(AGAIN_MIN.0 / 5));
         let Some(shared) = shared.upgrade() else { return };
-        let Some(due) = shared.paths.due() else { return };
+        // One that is at a call is not waited for: other paths are.
+        let is_home = shared.try_control().is_some_and(|mut control| control.come_home(&shared));
+        let Some(due) = shared.paths.due(is_home) else { return };
         for path in due {
             let works = answers(&shared, path).is_ok();
             shared.paths.tried(path, works);
