@@ -26,6 +26,8 @@ pub enum Layouts {
     None,
     /// Files: the nodes that keep data are asked in v4.1. RFC 8881, 13.
     Files,
+    /// Files, of which each node has its stripes without gaps between them; the pattern begins with the second stripe. RFC 8881, 13.4.4.
+    Dense,
     /// Flexible files. RFC 8435.
     Flexible(DataServer),
 }

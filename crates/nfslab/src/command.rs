@@ -9,7 +9,7 @@ use units::Nanos;
 
 /// What can be typed.
 pub const HELP: &str = "move PATH NODES [recall|notify|flags|silent]   a volume or file goes to nodes, in the order of stripes: move /a B
-layouts none|files|flex-v3|flex-v4.1            layouts that are given from now on
+layouts none|files|dense|flex-v3|flex-v4.1      layouts that are given from now on
 wrong-node forward|STATUS                       what a data server does with data that another keeps: wrong-node 10080
 cut NODE [PATH], restore NODE [PATH]            connections are broken; taken again: by one path (1 first), or by all
 restart NODE                                    everything about clients is forgotten
@@ -103,6 +103,7 @@ impl FromStr for Command {
             ["layouts", kind] => Self::Layouts(match kind {
                 "none" => Layouts::None,
                 "files" => Layouts::Files,
+                "dense" => Layouts::Dense,
                 "flex-v3" => Layouts::Flexible(DataServer::V3),
                 "flex-v4.1" => Layouts::Flexible(DataServer::V41),
                 _ => return Err(wrong()),

@@ -204,7 +204,7 @@ impl Script {
 
 fn handle(id: u64) -> Handle {
     let mut w = Writer::new();
-    Place { id, grant: 0 }.encode(&mut w);
+    Place::of(id).encode(&mut w);
     Handle::new(&w.bytes()[4..]).expect("it is short")
 }
 

@@ -4,7 +4,7 @@
 use crate::cluster::{DataServer, Layouts};
 use crate::fuzz::{Stand, TARGETS};
 use crate::interconnect;
-use crate::wire::Place;
+use crate::wire::{Grant, Part, Place};
 use nfs::rpc::Procedure;
 use nfs::v4::compound::{Compound, Op};
 use nfs::v4::session::SessionId;
@@ -31,7 +31,11 @@ fn handle(rng: &mut Rng, w: &mut Writer) {
     match rng.below(8) {
         0 => w.opaque(&[7; 16]),
         1 => w.opaque(&[]),
-        n => Place { id: 1 + n % 4, grant: u64::from(n == 7) }.encode(w),
+        6 => {
+            let part = Some(Part { stripe: word(rng), count: word(rng) });
+            Place { id: 3, grant: Grant { number: rng.below(2), part } }.encode(w);
+        }
+        n => Place { id: 1 + n % 4, grant: Grant::of(u64::from(n == 7)) }.encode(w),
     }
 }
 

@@ -5,17 +5,17 @@ use crate::counters::count;
 use crate::node::Node;
 use crate::store::lock;
 use crate::tree::Inode;
-use crate::wire::FILE_BYTES_MAX;
+use crate::wire::{FILE_BYTES_MAX, Grant};
 use nfs::Status;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// A client's transfer: at which node, of which file, and the layout that it came by, 0 for none.
+/// A client's transfer: at which node, of which file, and the layout that it came by.
 #[derive(Clone, Copy)]
 pub(crate) struct Access<'a> {
     pub(crate) node: &'a Node,
     pub(crate) file: &'a Inode,
-    pub(crate) grant: u64,
+    pub(crate) grant: Grant,
 }
 
 impl Shared {
@@ -34,7 +34,7 @@ impl Shared {
     ) -> Result<(), Status> {
         access.node.suffer()?;
         // A layout that is back, or was taken away, allows nothing: what was asked by it and comes late is not done.
-        if access.grant != 0 && !self.is_granted(access.grant) {
+        if access.grant.number != 0 && !self.is_granted(access.grant.number) {
             return Err(Status::STALE);
         }
         loop {
@@ -49,7 +49,7 @@ impl Shared {
                 let now = (self.unit() - at % self.unit()).min(end - at);
                 let owner = mapping.owner(at, self.unit());
                 if owner != access.node.index {
-                    if access.grant != 0
+                    if access.grant.number != 0
                         && let WrongNode::Refuse(status) =
                             *self.wrong_node.read().unwrap_or_else(PoisonError::into_inner)
                     {
@@ -64,6 +64,19 @@ impl Shared {
         }
     }
 
+    /// What `bytes` bytes at `offset` are of the file, by whichever handle: first byte, and bytes.
+    fn ranges(&self, grant: Grant, offset: u64, bytes: u64) -> Result<Vec<(u64, u64)>, Status> {
+        let Some(part) = grant.part else { return Ok(vec![(offset, bytes)]) };
+        let end = offset.checked_add(bytes).ok_or(Status::FBIG)?;
+        let (mut at, mut ranges) = (offset, Vec::new());
+        while at < end || ranges.is_empty() {
+            let now = (self.unit() - at % self.unit()).min(end - at);
+            ranges.push((part.offset(at, self.unit()).ok_or(Status::FBIG)?, now));
+            at += now;
+        }
+        Ok(ranges)
+    }
+
     /// Reads up to `bytes` bytes at `offset`; whether the file ends there.
     pub(crate) fn read(
         &self,
@@ -72,8 +85,25 @@ impl Shared {
         bytes: u32,
         out: &mut Vec<u8>,
     ) -> Result<bool, Status> {
+        let mut ends = false;
+        for (offset, bytes) in self.ranges(access.grant, offset, bytes.into())? {
+            ends = self.read_range(access, offset, bytes, out)?;
+            if ends {
+                break;
+            }
+        }
+        Ok(ends)
+    }
+
+    fn read_range(
+        &self,
+        access: Access<'_>,
+        offset: u64,
+        bytes: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Status> {
         let size = access.file.size();
-        let bytes = size.saturating_sub(offset).min(bytes.into());
+        let bytes = size.saturating_sub(offset).min(bytes);
         self.parts(access, offset, bytes, |owner, at, now| {
             if owner == access.node.index {
                 access.node.store.read(access.file.id, at, now as usize, out);
@@ -88,6 +118,22 @@ impl Shared {
     /// Writes `data` at `offset`, as far as `stable` says; whether all of it is stable then: what another node keeps always is, because this
     /// one's verifier says nothing of its restarts.
     pub(crate) fn write(
+        &self,
+        access: Access<'_>,
+        offset: u64,
+        data: &[u8],
+        stable: bool,
+    ) -> Result<bool, Status> {
+        let (mut from, mut all_stable) = (0, true);
+        for (offset, bytes) in self.ranges(access.grant, offset, data.len() as u64)? {
+            let to = from + bytes as usize;
+            all_stable &= self.write_range(access, offset, &data[from..to], stable)?;
+            from = to;
+        }
+        Ok(all_stable)
+    }
+
+    fn write_range(
         &self,
         access: Access<'_>,
         offset: u64,

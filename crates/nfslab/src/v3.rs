@@ -4,7 +4,7 @@ use crate::connection::{Context, Refused};
 use crate::counters::{add, count};
 use crate::transfer::Access;
 use crate::tree::{Inode, ROOT};
-use crate::wire::{FILE_BYTES_MAX, Place, Stop, TRANSFER_BYTES_MAX, name};
+use crate::wire::{FILE_BYTES_MAX, Grant, Place, Stop, TRANSFER_BYTES_MAX, name};
 use nfs::Status;
 use nfs::xdr::{Malformed, Reader, Writer};
 use std::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ pub(crate) fn mount(cx: Context<'_>, number: u32, r: &mut Reader<'_>, w: &mut Wr
             match found.and_then(|path| cx.shared.tree.walk(path)) {
                 Ok(inode) if inode.entries.is_some() => {
                     w.u32(0);
-                    Place { id: inode.id, grant: 0 }.encode(w);
+                    Place::of(inode.id).encode(w);
                     w.u32(1);
                     w.u32(1); // AUTH_SYS.
                 }
@@ -130,7 +130,7 @@ fn inode(cx: &Context<'_>, r: &mut Reader<'_>) -> Result<std::sync::Arc<Inode>, 
 }
 
 /// A regular file, and the layout that its handle came by.
-fn file(cx: &Context<'_>, r: &mut Reader<'_>) -> Result<(std::sync::Arc<Inode>, u64), Stop> {
+fn file(cx: &Context<'_>, r: &mut Reader<'_>) -> Result<(std::sync::Arc<Inode>, Grant), Stop> {
     let place = Place::decode(r)?;
     let inode = cx.shared.tree.get(place.id)?;
     if inode.entries.is_some() {
@@ -184,7 +184,7 @@ fn lookup(cx: &Context<'_>, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), St
     let directory = inode(cx, r)?;
     let found = cx.shared.tree.lookup(directory.id, &name(r)?)?;
     w.u32(0);
-    Place { id: found.id, grant: 0 }.encode(w);
+    Place::of(found.id).encode(w);
     some_attributes(w, &found);
     some_attributes(w, &directory);
     Ok(())
@@ -267,7 +267,7 @@ fn create(cx: &Context<'_>, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), St
 fn created(w: &mut Writer, made: &Inode, directory: &Inode) {
     w.u32(0);
     w.bool(true);
-    Place { id: made.id, grant: 0 }.encode(w);
+    Place::of(made.id).encode(w);
     some_attributes(w, made);
     after(w, directory);
 }

@@ -8,10 +8,10 @@ use super::file::{FileState, lock};
 use super::keeper::Bell;
 use super::layouts::{Cause, DataServer, InForce, Todo};
 use super::mount::{Shared, refused};
+use crate::Status;
 use crate::v4::callback::Asked;
 use crate::v4::compound::Compound;
 use crate::v4::layout::{Layout, LayoutKind};
-use crate::{Fault, Status};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -370,7 +370,7 @@ impl Shared {
     fn without(&self, control: &mut Control, file: &FileState, trouble: &Trouble) {
         match trouble {
             Trouble::Lost(why) => control.hang_up(why),
-            // Mirrors, dense stripes, a kind that we do not speak, or there is none.
+            // Mirrors, a kind that we do not speak, or there is none.
             why => self.way.alerts.say(format!(
                 "{}: no layout that can be used: {why}; its requests go by {}",
                 file.path, self.way.target.server
@@ -417,22 +417,20 @@ impl Control {
         Ok(InForce::new(layout, servers, clock::now()))
     }
 
-    /// The server of each stripe.
-    fn servers_of(&mut self, layout: &Layout, deadline: Nanos) -> Result<Vec<DataServer>, Trouble> {
+    /// The server of each stripe, and which of the layout's stripes has its handle.
+    fn servers_of(&mut self, layout: &Layout, deadline: Nanos) -> Result<Vec<(DataServer, usize)>, Trouble> {
         let mut servers = Vec::new();
-        let mut asked = Vec::new();
-        for stripe in &layout.stripes {
-            if layout.kind == LayoutKind::Files && asked.contains(&stripe.device) {
-                continue;
-            }
-            asked.push(stripe.device);
+        for (index, stripe) in layout.stripes.iter().enumerate() {
             let build = |c: &mut Compound<'_>| c.device_info(stripe.device, layout.kind);
             let device = self.compound(deadline, build, |results| results.device())?;
+            let of_files = layout.kind == LayoutKind::Files;
+            let handles = if of_files { layout.handles(&device)? } else { vec![index; device.stripes.len()] };
             let server = |addresses| DataServer { addresses, v3: device.v3 };
-            servers.extend(device.stripes.into_iter().map(server));
-        }
-        if layout.stripes.len() != 1 && layout.stripes.len() != servers.len() {
-            return Err(Fault::Refused { status: Status::BADLAYOUT, call: "GETDEVICEINFO" }.into());
+            servers.extend(device.stripes.into_iter().map(server).zip(handles));
+            // One device has all stripes of a layout of files.
+            if of_files {
+                break;
+            }
         }
         Ok(servers)
     }

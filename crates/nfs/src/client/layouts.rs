@@ -10,7 +10,7 @@
 
 use super::file::lock;
 use super::seen::Looks;
-use crate::v4::layout::{DeviceId, IoFault, Layout, Stripe};
+use crate::v4::layout::{DeviceId, IoFault, Layout, Spot, Stripe};
 use crate::v4::open::StateId;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -51,6 +51,8 @@ pub(super) struct InForce {
     pub(super) layout: Layout,
     /// For each stripe, in order.
     pub(super) servers: Vec<DataServer>,
+    /// Which of the layout's stripes has its handle.
+    handles: Vec<usize>,
     state: Mutex<StateId>,
     in_flight: AtomicU32,
     /// When it was known to be right.
@@ -62,11 +64,14 @@ pub(super) struct InForce {
 }
 
 impl InForce {
-    pub(super) fn new(layout: Layout, servers: Vec<DataServer>, now: Nanos) -> Self {
+    /// Each server with the index of its handle.
+    pub(super) fn new(layout: Layout, servers: Vec<(DataServer, usize)>, now: Nanos) -> Self {
+        let (servers, handles) = servers.into_iter().unzip();
         Self {
             state: Mutex::new(layout.state),
             layout,
             servers,
+            handles,
             in_flight: 0.into(),
             sure: now.0.into(),
             bytes: 0.into(),
@@ -74,22 +79,14 @@ impl InForce {
         }
     }
 
-    /// Which stripe the byte at `offset` is on, and how many bytes from there on.
-    pub(super) fn stripe(&self, offset: u64) -> Option<(usize, u64)> {
-        let Layout { range, unit, pattern, .. } = &self.layout;
-        let end = range.0.saturating_add(range.1);
-        if offset < range.0 || offset >= end || offset < pattern.0 {
-            return None;
-        }
-        let from = offset - pattern.0;
-        let index = (from / unit).wrapping_add(u64::from(pattern.1)) % self.servers.len() as u64;
-        Some((index as usize, (unit - from % unit).min(end - offset)))
+    /// Where the byte at `offset` of the file is.
+    pub(super) fn spot(&self, offset: u64) -> Option<Spot> {
+        self.layout.spot(offset, self.servers.len())
     }
 
-    /// Handle and state for a stripe; a layout of files may have one for all.
+    /// Handle and state for a stripe.
     pub(super) fn of_stripe(&self, stripe: usize) -> &Stripe {
-        let stripes = &self.layout.stripes;
-        &stripes[if stripes.len() == 1 { 0 } else { stripe }]
+        &self.layout.stripes[self.handles[stripe]]
     }
 
     pub(super) fn state(&self) -> StateId {
@@ -103,10 +100,11 @@ impl InForce {
     /// The same servers for the same parts.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let same = |a: &Layout, b: &Layout| {
-            (a.kind, a.range, a.unit, a.pattern, &a.stripes)
-                == (b.kind, b.range, b.unit, b.pattern, &b.stripes)
+            (a.kind, a.range, a.unit, a.pattern, a.dense, &a.stripes)
+                == (b.kind, b.range, b.unit, b.pattern, b.dense, &b.stripes)
         };
-        self.servers == other.servers && same(&self.layout, &other.layout)
+        (&self.servers, &self.handles) == (&other.servers, &other.handles)
+            && same(&self.layout, &other.layout)
     }
 
     pub(super) fn leave(&self) -> bool {
@@ -410,7 +408,7 @@ mod tests {
 
     fn in_force(unit: u64, servers: usize) -> InForce {
         let address = |port: usize| SocketAddr::new([127, 0, 0, 1].into(), port as u16);
-        let server = |index| DataServer { addresses: vec![address(index)], v3: false };
+        let server = |index| (DataServer { addresses: vec![address(index)], v3: false }, 0);
         let stripe = Stripe { device: DeviceId([1; 16]), handle: None, state: None };
         let layout = Layout {
             state: StateId([1; 16]),
@@ -418,6 +416,7 @@ mod tests {
             range: (0, u64::MAX),
             unit,
             pattern: (0, 1),
+            dense: false,
             commit_through_server: false,
             stripes: vec![stripe],
         };
@@ -428,7 +427,7 @@ mod tests {
     fn stripes_take_turns() {
         let layout = in_force(100, 3);
         for (offset, stripe, left) in [(0, 1, 100), (99, 1, 1), (100, 2, 100), (250, 0, 50), (300, 1, 100)] {
-            assert_eq!(layout.stripe(offset), Some((stripe, left)), "byte {offset}");
+            assert_eq!(layout.spot(offset), Some(Spot { stripe, offset, left }), "byte {offset}");
         }
     }
 

@@ -52,6 +52,8 @@ pub struct Layout {
     pub unit: u64,
     /// Files: bytes before the pattern begins, and the stripe it begins with.
     pub pattern: (u64, u32),
+    /// Files: a server has the bytes of its stripe without gaps, not where they are in the file.
+    pub dense: bool,
     /// Files: COMMIT goes to the server of the layout.
     pub commit_through_server: bool,
     /// Who has the stripes. Files: one for all, the device says how many there are; flexible files: one for each.
@@ -69,11 +71,57 @@ pub struct Stripe {
     pub state: Option<StateId>,
 }
 
+/// Where a byte of a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// On which stripe.
+    pub stripe: usize,
+    /// At which byte of what its server has of the file.
+    pub offset: u64,
+    /// So many bytes of the file are in a row from there on.
+    pub left: u64,
+}
+
+impl Layout {
+    /// Where the byte at `offset` of the file is, on a device of `stripes` stripes; none outside of the layout. RFC 8881, 13.4.4.
+    pub fn spot(&self, offset: u64, stripes: usize) -> Option<Spot> {
+        let end = self.range.0.saturating_add(self.range.1);
+        if offset < self.range.0 || offset >= end || offset < self.pattern.0 || stripes == 0 {
+            return None;
+        }
+        let (relative, unit) = (offset - self.pattern.0, self.unit);
+        let (number, within, count) = (relative / unit, relative % unit, stripes as u64);
+        let stripe = (number % count + u64::from(self.pattern.1)) % count;
+        let there = if self.dense { number / count * unit + within } else { offset };
+        Some(Spot { stripe: stripe as usize, offset: there, left: (unit - within).min(end - offset) })
+    }
+
+    /// For each stripe of `device`, which of the layout's stripes has its handle. RFC 8881, 13.4.2 and 13.4.3.
+    ///
+    /// # Errors
+    /// `BADLAYOUT`: they do not belong together.
+    pub fn handles(&self, device: &Device) -> Result<Vec<usize>, Fault> {
+        let (stripes, handles) = (device.stripes.len(), self.stripes.len());
+        let begins = (self.pattern.1 as usize) < stripes;
+        match handles {
+            _ if !begins => Err(Fault::Refused { status: Status::BADLAYOUT, call: "GETDEVICEINFO" }),
+            _ if self.dense && handles == stripes => Ok((0..stripes).collect()),
+            1 if !self.dense => Ok(vec![0; stripes]),
+            _ if !self.dense && handles == device.servers => Ok(device.indices.clone()),
+            _ => Err(Fault::Refused { status: Status::BADLAYOUT, call: "GETDEVICEINFO" }),
+        }
+    }
+}
+
 /// A device: servers, and in which version they are asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// For each stripe, in order, the addresses of its server.
     pub stripes: Vec<Vec<SocketAddr>>,
+    /// And which of them that is.
+    pub indices: Vec<usize>,
+    /// How many servers there are.
+    pub servers: usize,
     /// Whether they are asked in v3; else v4.1.
     pub v3: bool,
 }
@@ -177,7 +225,7 @@ impl Results<'_> {
     /// Result of [`Compound::layout_get`]. Of several pieces, the first is taken.
     ///
     /// # Errors
-    /// As [`Results::next_op`]; mirrors and dense stripes, which this client does not use, are malformed.
+    /// As [`Results::next_op`]; mirrors, which this client does not use, are malformed.
     pub fn layout_got(&mut self) -> Result<Layout, Fault> {
         self.done(Op::PutFh)?;
         let r = self.next_op(Op::LayoutGet)?;
@@ -242,8 +290,9 @@ fn files(r: &mut Reader<'_>, state: StateId, range: (u64, u64)) -> Result<Layout
     for _ in 0..r.count("handles of a layout", STRIPES_MAX)? {
         handles.push(Handle::decode(r, HANDLE_BYTES_MAX)?);
     }
-    let unit = u64::from(word & !0x3f);
-    if unit == 0 || word & 1 != 0 {
+    let (unit, dense) = (u64::from(word & !0x3f), word & 1 != 0);
+    // Of dense stripes, each has a handle of its own.
+    if unit == 0 || (dense && handles.is_empty()) {
         return Err(unusable("the stripe unit", word));
     }
     let stripe = |handle| Stripe { device, handle, state: None };
@@ -253,7 +302,7 @@ fn files(r: &mut Reader<'_>, state: StateId, range: (u64, u64)) -> Result<Layout
     };
     let commit_through_server = word & 2 != 0;
     let kind = LayoutKind::Files;
-    Ok(Layout { state, kind, range, unit, pattern: (begin, first), commit_through_server, stripes })
+    Ok(Layout { state, kind, range, unit, pattern: (begin, first), dense, commit_through_server, stripes })
 }
 
 /// RFC 8435, 5.1.
@@ -281,23 +330,33 @@ fn flexible(r: &mut Reader<'_>, state: StateId, range: (u64, u64)) -> Result<Lay
     }
     let unit = if unit == 0 { u64::MAX } else { unit };
     let kind = LayoutKind::Flexible;
-    Ok(Layout { state, kind, range, unit, pattern: (0, 0), commit_through_server: false, stripes })
+    Ok(Layout {
+        state,
+        kind,
+        range,
+        unit,
+        pattern: (0, 0),
+        dense: false,
+        commit_through_server: false,
+        stripes,
+    })
 }
 
 /// RFC 8881, 13.3.
 fn files_device(r: &mut Reader<'_>) -> Result<Device, Fault> {
     let mut indices = Vec::new();
     for _ in 0..r.count("stripes of a device", STRIPES_MAX)? {
-        indices.push(r.u32()?);
+        indices.push(r.u32()? as usize);
     }
     let mut servers = Vec::new();
     for _ in 0..r.count("servers of a device", STRIPES_MAX)? {
         servers.push(addresses(r)?);
     }
-    let server = |&index: &u32| servers.get(index as usize).cloned();
-    let stripes = indices.iter().map(server).collect::<Option<Vec<_>>>();
+    let stripes = indices.iter().map(|&index| servers.get(index).cloned()).collect::<Option<Vec<_>>>();
     match stripes {
-        Some(stripes) if !stripes.is_empty() => Ok(Device { stripes, v3: false }),
+        Some(stripes) if !stripes.is_empty() => {
+            Ok(Device { stripes, indices, servers: servers.len(), v3: false })
+        }
         _ => Err(unusable("the stripes of a device, their number", indices.len() as u32)),
     }
 }
@@ -317,7 +376,7 @@ fn flexible_device(r: &mut Reader<'_>) -> Result<Device, Fault> {
         });
     }
     let v3 = v3.ok_or_else(|| unusable("the number of versions of a device that we speak,", 0))?;
-    Ok(Device { stripes, v3 })
+    Ok(Device { stripes, indices: vec![0], servers: 1, v3 })
 }
 
 fn addresses(r: &mut Reader<'_>) -> Result<Vec<SocketAddr>, Fault> {
@@ -360,6 +419,87 @@ mod tests {
         }
     }
 
+    const UNIT: u64 = 100;
+
+    fn layout(pattern: (u64, u32), dense: bool, handles: usize) -> Layout {
+        let stripe = Stripe { device: DeviceId([1; 16]), handle: None, state: None };
+        Layout {
+            state: StateId([1; 16]),
+            kind: LayoutKind::Files,
+            range: (0, 100_000),
+            unit: UNIT,
+            pattern,
+            dense,
+            commit_through_server: false,
+            stripes: vec![stripe; handles],
+        }
+    }
+
+    fn device(indices: &[usize], servers: usize) -> Device {
+        let addresses = vec![SocketAddr::from(([127, 0, 0, 1], 2049))];
+        Device { stripes: vec![addresses; indices.len()], indices: indices.to_vec(), servers, v3: false }
+    }
+
+    /// Byte for byte as the RFC writes it: `SUi`, `j`, and `data_file_offset`.
+    #[test]
+    fn bytes_are_where_the_rfc_says() {
+        for (count, begin, first, dense) in
+            [(1, 0, 0, true), (3, 0, 0, true), (3, 0, 2, true), (4, 70, 3, true), (3, 70, 1, false)]
+        {
+            let layout = layout((begin, first), dense, count as usize);
+            let stripe_width = UNIT * count;
+            for offset in 0..3_000 {
+                let spot = layout.spot(offset, count as usize);
+                if offset < begin {
+                    assert_eq!(spot, None, "before the pattern");
+                    continue;
+                }
+                let relative_offset = offset - begin;
+                let stripe = (relative_offset / UNIT + u64::from(first)) % count;
+                let data_file_offset = relative_offset / stripe_width * UNIT + relative_offset % UNIT;
+                let expected = Spot {
+                    stripe: stripe as usize,
+                    offset: if dense { data_file_offset } else { offset },
+                    left: UNIT - relative_offset % UNIT,
+                };
+                assert_eq!(spot, Some(expected), "byte {offset} of {layout:?}");
+            }
+            assert_eq!(layout.spot(99_999, count as usize).map(|spot| spot.left), Some(1), "its end");
+            assert_eq!(layout.spot(100_000, count as usize), None);
+        }
+    }
+
+    /// What is dense has no gap and no byte twice: servers' parts put together are the file.
+    #[test]
+    fn dense_stripes_hold_each_byte_once() {
+        let (layout, count) = (layout((50, 1), true, 3), 3);
+        let mut parts = vec![Vec::new(); count];
+        for offset in 50..50 + 3 * UNIT * 5 {
+            let spot = layout.spot(offset, count).expect("a place");
+            assert_eq!(spot.offset, parts[spot.stripe].len() as u64, "byte {offset}");
+            parts[spot.stripe].push(offset);
+        }
+        assert!(parts.iter().all(|part| part.len() as u64 == UNIT * 5));
+    }
+
+    #[test]
+    fn each_stripe_has_its_handle() {
+        let swapped = device(&[1, 0, 1], 2);
+        for (dense, first, handles, expected) in [
+            (false, 0, 1, Some(vec![0, 0, 0])),
+            (false, 2, 2, Some(vec![1, 0, 1])),
+            (false, 0, 3, None),
+            (true, 0, 3, Some(vec![0, 1, 2])),
+            (true, 0, 2, None),
+            (true, 0, 1, None),
+            (true, 3, 3, None),
+        ] {
+            let found = layout((0, first), dense, handles).handles(&swapped);
+            assert_eq!(found.ok(), expected, "dense {dense}, begins with {first}, {handles} handles");
+        }
+        assert_eq!(layout((0, 0), true, 1).handles(&device(&[0], 1)), Ok(vec![0]));
+    }
+
     #[test]
     fn what_cannot_be_used_is_told_from_what_can() {
         let mut good = Writer::new();
@@ -372,11 +512,16 @@ mod tests {
         let read = |w: &Writer| files(&mut Reader::new(w.bytes()), StateId([1; 16]), (0, u64::MAX));
         let layout = read(&good).expect("a layout of files");
         assert_eq!((layout.unit, layout.stripes.len()), (1 << 16, 1));
-        for (at, word) in [(16, 0), (16, 1 << 16 | 1), (32, 1000)] {
+        for (at, word) in [(16, 0), (16, 1), (32, 1000)] {
             let mut bad = good.clone();
             bad.set_u32(at, word);
             assert!(read(&bad).is_err(), "{word} at byte {at}");
         }
+        let mut dense = good.clone();
+        dense.set_u32(16, 1 << 16 | 1);
+        assert!(read(&dense).expect("dense stripes").dense && !layout.dense);
+        dense.set_u32(32, 0);
+        assert!(read(&dense).is_err(), "no handle for its stripes");
         for end in 0..good.len() {
             assert!(files(&mut Reader::new(&good.bytes()[..end]), StateId([1; 16]), (0, 1)).is_err());
         }

@@ -122,7 +122,7 @@ pub(super) fn attributes(shared: &Shared, inode: &Inode, wanted: u64, w: &mut Wr
             }
             _ => match *shared.layouts.read().unwrap_or_else(PoisonError::into_inner) {
                 Layouts::None => v.u32(0),
-                Layouts::Files => [1, 1].iter().for_each(|&word| v.u32(word)),
+                Layouts::Files | Layouts::Dense => [1, 1].iter().for_each(|&word| v.u32(word)),
                 Layouts::Flexible(_) => [1, 4].iter().for_each(|&word| v.u32(word)),
             },
         }

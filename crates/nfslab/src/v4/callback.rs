@@ -49,7 +49,7 @@ impl Node {
                 w.u32(3); // To read and to write.
                 w.bool(true);
                 w.u32(1);
-                Place { id: *file, grant: 0 }.encode(w);
+                Place::of(*file).encode(w);
                 w.u64(0);
                 w.u64(u64::MAX);
                 w.fixed(&layout_state(sequence.wrapping_add(1), self.index, *file));

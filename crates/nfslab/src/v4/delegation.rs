@@ -108,7 +108,7 @@ fn ask(shared: &Weak<Shared>, node: usize, number: u64) {
             let answer = node.tell(&it.client, CB_RECALL, |w| {
                 w.fixed(&node.v4.state_of(number));
                 w.bool(false);
-                Place { id: it.file, grant: 0 }.encode(w);
+                Place::of(it.file).encode(w);
             });
             if answer == Some(Status(0))
                 && let Some(it) = lock(&node.v4.delegations).get_mut(&number)

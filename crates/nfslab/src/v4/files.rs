@@ -7,7 +7,7 @@ use crate::counters::{add, count};
 use crate::store::lock;
 use crate::transfer::Access;
 use crate::tree::Inode;
-use crate::wire::{Place, Stop, TRANSFER_BYTES_MAX, name};
+use crate::wire::{Grant, Place, Stop, TRANSFER_BYTES_MAX, name};
 use nfs::Status;
 use nfs::xdr::{Malformed, Reader, Writer};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Run<'_> {
     }
 
     pub(super) fn getfh(&mut self, w: &mut Writer) -> Result<(), Stop> {
-        Place { id: self.current()?.id, grant: 0 }.encode(w);
+        Place::of(self.current()?.id).encode(w);
         Ok(())
     }
 
@@ -48,7 +48,7 @@ impl Run<'_> {
     pub(super) fn lookup(&mut self, r: &mut Reader<'_>) -> Result<(), Stop> {
         let name = name(r)?;
         let found = self.cx.shared.tree.lookup(self.current()?.id, &name)?;
-        self.current = Some((found, 0));
+        self.current = Some((found, Grant::default()));
         Ok(())
     }
 
@@ -68,7 +68,7 @@ impl Run<'_> {
         w.u32(2);
         w.u32(set as u32);
         w.u32((set >> 32) as u32);
-        self.current = Some((made.0, 0));
+        self.current = Some((made.0, Grant::default()));
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl Run<'_> {
         w.u32(4); // Locks would be POSIX's.
         w.u32(0); // No attribute was set that has to be told.
         self.delegate(&client, file.id, write, w);
-        self.current = Some((file, 0));
+        self.current = Some((file, Grant::default()));
         Ok(())
     }
 

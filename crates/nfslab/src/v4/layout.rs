@@ -9,7 +9,7 @@ use crate::cluster::{DataServer, Layouts};
 use crate::counters::add;
 use crate::store::lock;
 use crate::tree::{Device, Inode, Mapping};
-use crate::wire::{Place, Stop, TRANSFER_BYTES_MAX};
+use crate::wire::{Grant, Part, Place, Stop, TRANSFER_BYTES_MAX};
 use nfs::Status;
 use nfs::xdr::{Malformed, Reader, Writer};
 use std::net::SocketAddr;
@@ -26,6 +26,19 @@ const REPORTS_MAX: usize = 256;
 pub(crate) const DEVICE_FLAGS: u32 = 0x800 | 0x1000;
 /// Changes and deletions of devices can be told. RFC 8881, 20.12.
 const NOTIFICATIONS: u32 = 6;
+
+/// `NFL4_UFLG_DENSE`.
+const DENSE: u32 = 1;
+
+/// The index that the pattern of dense layouts begins with: clients have to look at it.
+fn dense_first(count: usize) -> usize {
+    1 % count
+}
+
+/// The stripe of the data, 0 for its begin, that is at `index` of a dense layout.
+fn dense_stripe(index: usize, count: usize) -> usize {
+    (index + count - dense_first(count)) % count
+}
 
 /// A device's name on the wire.
 pub(crate) fn device_name(device: u64, published: u32, stripe: u32) -> [u8; 16] {
@@ -67,7 +80,7 @@ impl Run<'_> {
         let session = self.session.clone().ok_or(Status::OP_NOT_IN_SESSION)?;
         let kind_given = match self.layouts() {
             Layouts::None => return Err(Status::LAYOUTUNAVAILABLE.into()),
-            Layouts::Files => FILES,
+            Layouts::Files | Layouts::Dense => FILES,
             Layouts::Flexible(_) => FLEXIBLE,
         };
         if kind != kind_given {
@@ -90,6 +103,7 @@ impl Run<'_> {
         let mapping = device.mapping().clone();
         match self.layouts() {
             Layouts::Files => self.files_body(&mut body, (&file, *grant), &device, &mapping),
+            Layouts::Dense => self.dense_body(&mut body, (&file, *grant), &device, &mapping),
             _ => self.flexible_body(&mut body, (&file, *grant), &device, &mapping),
         }
         if body.len() + 128 > bytes_max as usize {
@@ -113,7 +127,21 @@ impl Run<'_> {
         w.u32(0);
         w.u64(0);
         w.u32(1);
-        Place { id: file.id, grant }.encode(w);
+        Place { id: file.id, grant: Grant::of(grant) }.encode(w);
+    }
+
+    /// Each stripe has a handle of its own, which says which part of the file it is of.
+    fn dense_body(&self, w: &mut Writer, (file, grant): (&Inode, u64), device: &Device, mapping: &Mapping) {
+        let count = mapping.nodes.len();
+        w.fixed(&device_name(device.id, mapping.published, 0));
+        w.u32(self.cx.shared.options.stripe_bytes | DENSE);
+        w.u32(dense_first(count) as u32);
+        w.u64(0);
+        w.u32(count as u32);
+        for index in 0..count {
+            let part = Part { stripe: dense_stripe(index, count) as u32, count: count as u32 };
+            Place { id: file.id, grant: Grant { part: Some(part), ..Grant::of(grant) } }.encode(w);
+        }
     }
 
     fn flexible_body(
@@ -131,7 +159,7 @@ impl Run<'_> {
             w.u32(1);
             w.fixed(&[0; 16]); // Nobody's state.
             w.u32(1);
-            Place { id: file.id, grant }.encode(w);
+            Place { id: file.id, grant: Grant::of(grant) }.encode(w);
             w.opaque(b"0");
             w.opaque(b"0");
         }
@@ -153,6 +181,23 @@ impl Run<'_> {
         let mut body = Writer::new();
         let address = |node: usize| self.cx.shared.nodes[node].address;
         match (kind, self.layouts()) {
+            (FILES, Layouts::Dense) if stripe == 0 => {
+                // A node that has several stripes is there once.
+                let mut servers = mapping.nodes.clone();
+                servers.sort_unstable();
+                servers.dedup();
+                let count = mapping.nodes.len();
+                body.u32(count as u32);
+                for index in 0..count {
+                    let node = mapping.nodes[dense_stripe(index, count)];
+                    body.u32(servers.partition_point(|&other| other < node) as u32);
+                }
+                body.u32(servers.len() as u32);
+                for node in servers {
+                    body.u32(1);
+                    write_address(&mut body, address(node));
+                }
+            }
             (FILES, _) if stripe == 0 => {
                 body.u32(mapping.nodes.len() as u32);
                 (0..mapping.nodes.len() as u32).for_each(|index| body.u32(index));

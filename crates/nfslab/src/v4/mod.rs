@@ -15,7 +15,7 @@ use self::state::{Begun, Session};
 use crate::connection::{Context, Refused};
 use crate::counters::count;
 use crate::tree::Inode;
-use crate::wire::Stop;
+use crate::wire::{Grant, Stop};
 use nfs::Status;
 use nfs::xdr::{Reader, Writer};
 use std::sync::Arc;
@@ -33,8 +33,8 @@ struct Run<'a> {
     minor: u32,
     session: Option<Arc<Session>>,
     /// The current file, and the layout that its handle came by.
-    current: Option<(Arc<Inode>, u64)>,
-    saved: Option<(Arc<Inode>, u64)>,
+    current: Option<(Arc<Inode>, Grant)>,
+    saved: Option<(Arc<Inode>, Grant)>,
 }
 
 /// Carries out a COMPOUND.
@@ -121,7 +121,7 @@ impl Run<'_> {
     }
 
     /// The current file, which is a regular one, and the layout that its handle came by.
-    fn file(&self) -> Result<(Arc<Inode>, u64), Status> {
+    fn file(&self) -> Result<(Arc<Inode>, Grant), Status> {
         let (inode, grant) = self.current.as_ref().ok_or(Status::NOFILEHANDLE)?;
         if inode.entries.is_some() {
             return Err(Status::ISDIR);
@@ -183,7 +183,7 @@ impl Run<'_> {
     }
 
     fn putrootfh(&mut self) -> Result<(), Stop> {
-        self.current = Some((self.cx.shared.tree.get(crate::tree::ROOT)?, 0));
+        self.current = Some((self.cx.shared.tree.get(crate::tree::ROOT)?, Grant::default()));
         Ok(())
     }
 

@@ -148,6 +148,7 @@ fn the_cluster_is_asked_well() {
             (Version::V40, Layouts::None),
             (Version::V41, Layouts::None),
             (Version::Pnfs, Layouts::Files),
+            (Version::Pnfs, Layouts::Dense),
             (Version::Pnfs, Layouts::Flexible(DataServer::V41)),
             (Version::Pnfs, Layouts::Flexible(DataServer::V3)),
         ];

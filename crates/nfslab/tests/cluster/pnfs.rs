@@ -8,8 +8,8 @@ use nfslab::{Cluster, ClusterOptions, DataServer, Layouts, NodeCounters, Tell, W
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Nanos, clock};
 
-const LAYOUTS: [Layouts; 3] =
-    [Layouts::Files, Layouts::Flexible(DataServer::V41), Layouts::Flexible(DataServer::V3)];
+const LAYOUTS: [Layouts; 4] =
+    [Layouts::Files, Layouts::Dense, Layouts::Flexible(DataServer::V41), Layouts::Flexible(DataServer::V3)];
 
 fn cluster(layouts: Layouts) -> Cluster {
     start(ClusterOptions { layouts, lease_seconds: 3, ..ClusterOptions::default() })
@@ -77,6 +77,76 @@ fn a_transfer_over_several_stripes_is_divided() {
             }
         }
         assert!(queue.buffer(0) == data, "{layouts:?}");
+    }
+}
+
+/// Stripes without gaps on three nodes, of which one has two, in an order of their own: each block is where it belongs, before and after moves to more and
+/// fewer nodes; who reads without a layout finds it there, too.
+#[test]
+fn dense_stripes_keep_each_block_once() {
+    const NODES: [usize; 4] = [2, 0, 2, 1];
+    const STRIPE: u64 = 64 << 10;
+    let volumes = vec![("dense".to_owned(), NODES.to_vec())];
+    let cluster = start(ClusterOptions {
+        nodes: 3,
+        volumes,
+        layouts: Layouts::Dense,
+        lease_seconds: 3,
+        ..ClusterOptions::default()
+    });
+    let mount = mount(&cluster, 0, "/dense", Version::Pnfs);
+    let file = mount.file("data", Open::New { mode: 0o640 }).expect("a new file");
+    let mut queue = mount.queue(QueueOptions::new(16, BLOCK), &[&file]).expect("a queue");
+    let blocks = Blocks::new(3, BLOCKS);
+    let plain = |generation| {
+        let other = crate::stand::mount(&cluster, 1, "/dense", Version::V3);
+        let file = other.file("data", Open::Read).expect("it is there");
+        let mut queue = other.queue(QueueOptions::new(4, BLOCK), &[&file]).expect("a queue");
+        blocks.read_all(&mut queue, generation);
+        assert_eq!(other.attributes(&file).expect("attributes").size, BLOCKS * u64::from(BLOCK));
+    };
+    let moves = [
+        (&NODES[..], Tell::Nobody),
+        (&[1, 2], Tell::Recall),
+        (&[0, 1, 2], Tell::Notify),
+        (&[1], Tell::Flags),
+    ];
+    for (generation, (nodes, tell)) in (1..).zip(moves) {
+        let is_there = || {
+            let addresses: Vec<_> = nodes.iter().map(|&node| cluster.address(node)).collect();
+            let mut at =
+                mount.files()[0].layout.as_ref().map_or_else(Vec::new, |layout| layout.nodes.clone());
+            // The pattern begins with the second stripe, where there is one.
+            let first = 1 % at.len().max(1);
+            at.rotate_left(first);
+            at == addresses
+        };
+        if generation > 1 {
+            std::thread::scope(|scope| {
+                let moved = scope.spawn(|| cluster.move_to("/dense", nodes, tell).expect("a move"));
+                let deadline = clock::now() + Nanos::millis(20_000);
+                while !is_there() {
+                    assert!(clock::now() < deadline, "{tell:?}: {:?}", mount.files());
+                    blocks.read_all(&mut queue, generation - 1);
+                }
+                assert!(!moved.join().expect("a move").revoked);
+            });
+        }
+        assert!(is_there(), "{tell:?}: {:?}", mount.files());
+        let before = node_counters(&cluster);
+        blocks.write_all(&mut queue, generation, Action::Write);
+        blocks.read_all(&mut queue, generation);
+        for (node, before) in before.iter().enumerate() {
+            let its = cluster.counters(node).since(before);
+            let stripe = |block: u64| (block * u64::from(BLOCK) / STRIPE) as usize;
+            let expected = (0..BLOCKS).filter(|&block| nodes[stripe(block) % nodes.len()] == node).count();
+            assert_eq!(
+                (its.reads, its.writes, its.forwarded),
+                (expected as u64, expected as u64, 0),
+                "{tell:?} {node}"
+            );
+        }
+        plain(generation);
     }
 }
 

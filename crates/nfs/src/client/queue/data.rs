@@ -14,7 +14,7 @@ use crate::client::target::Version;
 use crate::rpc::reply::{self, Message};
 use crate::transfer::Stability;
 use crate::v4::compound::Op;
-use crate::v4::layout::IoFault;
+use crate::v4::layout::{IoFault, Spot};
 use crate::v4::recovery::{Remedy, remedy};
 use crate::{Fault, Status, v3, v4};
 use io::{Action, Completion, Outcome};
@@ -100,8 +100,7 @@ pub(super) enum Road {
     Server,
     Data {
         channel: usize,
-        stripe: usize,
-        left: u64,
+        spot: Spot,
     },
     /// A commit.
     Commit {
@@ -140,18 +139,18 @@ impl Queue {
                 View::Held => return Road::Wait(Nanos(0)),
                 View::Data(by) => (by.clone(), roads.epoch),
             };
-            let Some((stripe, left)) = by.stripe(offset).filter(|_| !by.is_avoided(now)) else {
+            let Some(spot) = by.spot(offset).filter(|_| !by.is_avoided(now)) else {
                 self.network.detours += 1;
                 return Road::Server;
             };
-            let Some(channel) = self.channel_of(file, stripe, &by, now) else {
+            let Some(channel) = self.channel_of(file, spot.stripe, &by, now) else {
                 self.network.detours += 1;
                 self.shared.doubt(&self.files[file].open.state);
                 return Road::Server;
             };
             if self.files[file].open.state.layouts.enter(&by, epoch) {
                 self.slots[index as usize].by = Some(By { in_force: by, epoch });
-                return Road::Data { channel, stripe, left };
+                return Road::Data { channel, spot };
             }
         }
     }
@@ -411,7 +410,7 @@ impl Queue {
 }
 
 fn io_fault(slot: &Slot, by: &InForce, status: Status) -> IoFault {
-    let stripe = by.of_stripe(slot.stripe);
+    let stripe = by.of_stripe(slot.spot.stripe);
     let reads = matches!(slot.request.action, Action::Read | Action::ReadVectored { .. });
     IoFault {
         range: (slot.request.offset + u64::from(slot.done), slot.asked.into()),

@@ -13,6 +13,7 @@ use crate::client::mount::Shared;
 use crate::client::uncommitted::Readable;
 use crate::rpc::reply::{self, Message};
 use crate::transfer::{SlotCall, padding};
+use crate::v4::layout::Spot;
 use crate::v4::recovery::Remedy;
 use io::{Action, Completion, Outcome};
 use rustix::event::{PollFd, PollFlags};
@@ -60,16 +61,18 @@ impl Queue {
             self.slots[index as usize].phase = Phase::Held(now + MENDING);
             return;
         }
-        let (at, stripe, left) = match self.road(index, now) {
+        let slot = &self.slots[index as usize];
+        let here = Spot { stripe: 0, offset: slot.request.offset + u64::from(slot.done), left: u64::MAX };
+        let (at, spot) = match self.road(index, now) {
             Road::Wait(until) => {
                 let slot = &mut self.slots[index as usize];
                 slot.phase = Phase::Held(until);
                 slot.waits.get_or_insert(now);
                 return;
             }
-            Road::Server => (None, 0, u64::MAX),
-            Road::Data { channel, stripe, left, .. } => (Some(channel), stripe, left),
-            Road::Commit { channel } => (Some(channel), 0, 0),
+            Road::Server => (None, here),
+            Road::Data { channel, spot } => (Some(channel), spot),
+            Road::Commit { channel } => (Some(channel), here),
         };
         let link = match at {
             None => &mut self.link,
@@ -82,7 +85,7 @@ impl Queue {
         };
         let slot = &mut self.slots[index as usize];
         let Some(call) = call else { return land(slot, &self.files, &self.shared) };
-        (slot.at, slot.stripe, slot.left, slot.place) = (at, stripe, left, call.slot);
+        (slot.at, slot.spot, slot.place) = (at, spot, call.slot);
         if let Some(since) = slot.waits.take() {
             self.network.stall_max = self.network.stall_max.max(now - since);
             at.map_or(&self.server, |channel| &self.data[channel].cells).stalled(now - since);
@@ -90,7 +93,7 @@ impl Queue {
         if slot.request.action != Action::Sync {
             slot.target = match at {
                 None => self.home.clone(),
-                Some(_) => self.files[slot.request.file as usize].roads.target(stripe),
+                Some(_) => self.files[slot.request.file as usize].roads.target(spot.stripe),
             };
         }
         let slot = &mut self.slots[index as usize];
@@ -154,12 +157,12 @@ impl Queue {
             None => (&mut self.link, &mut self.server, &file.templates),
             Some(channel) => {
                 let Channel { link, cells, .. } = &mut self.data[channel];
-                (link, cells, file.roads.templates(slot.stripe).unwrap_or(&file.templates))
+                (link, cells, file.roads.templates(slot.spot.stripe).unwrap_or(&file.templates))
             }
         };
         let Some(link) = link else { return };
         let (read_max, write_max) = limits(Some(link), &self.shared);
-        let left = (u64::from(slot.request.bytes - slot.done)).min(slot.left) as u32;
+        let left = (u64::from(slot.request.bytes - slot.done)).min(slot.spot.left) as u32;
         let (template, bytes) = match slot.request.action {
             Action::Read | Action::ReadVectored { .. } => (&templates.read, left.min(read_max)),
             // There is no memory left to keep it in until a commit.
@@ -174,7 +177,7 @@ impl Queue {
         let writes = matches!(slot.request.action, Action::Write | Action::WriteDsync);
         let offset = match slot.request.action {
             Action::Sync => 0,
-            _ => slot.request.offset + u64::from(slot.done),
+            _ => slot.spot.offset,
         };
         cells.sent(slot.request.action);
         (slot.phase, slot.asked, slot.sent) = (Phase::Flying, bytes, now);

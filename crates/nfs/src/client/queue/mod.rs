@@ -25,6 +25,7 @@ use super::target::Version;
 use crate::rpc::xid::{SLOTS_MAX, Xids};
 use crate::transfer::{Stability, Template};
 use crate::v4;
+use crate::v4::layout::Spot;
 use io::{Action, Buffer, Completion, IoError, Outcome, QueueCounters, Request};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -150,9 +151,8 @@ struct Slot {
     era: u64,
     /// The session's slot that its call is in.
     place: u32,
-    /// The stripe that it is about, and what of that is left, bytes.
-    stripe: usize,
-    left: u64,
+    /// What it is about begins there.
+    spot: Spot,
     /// `SEQ4_STATUS_…` of its last reply.
     flags: u32,
     /// The data server that its call went to; none: the server that was mounted.
@@ -212,8 +212,7 @@ impl Queue {
             sent: Nanos(0),
             era: 0,
             place: 0,
-            stripe: 0,
-            left: u64::MAX,
+            spot: Spot { stripe: 0, offset: 0, left: u64::MAX },
             flags: 0,
             at: None,
             by: None,
