@@ -76,6 +76,14 @@ impl Store {
         read(&blob.pieces, offset, offset + bytes as u64, out);
     }
 
+    /// Whether nothing of `file` is here at `offset` or behind it.
+    pub(crate) fn ends_before(&self, file: u64, offset: u64) -> bool {
+        let Some(blob) = self.existing(file) else { return true };
+        let blob = blob.read().unwrap_or_else(PoisonError::into_inner);
+        let index = offset / PIECE_BYTES;
+        !blob.pieces.contains_key(&index) && blob.pieces.keys().all(|&other| other < index)
+    }
+
     /// Writes `data` at `offset`; what is not `stable`, a restart takes away until it is committed.
     pub(crate) fn write(&self, file: u64, offset: u64, data: &[u8], stable: bool) -> Result<(), Status> {
         if data.is_empty() {

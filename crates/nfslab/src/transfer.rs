@@ -77,7 +77,7 @@ impl Shared {
         Ok(ranges)
     }
 
-    /// Reads up to `bytes` bytes at `offset`; whether the file ends there.
+    /// Reads up to `bytes` bytes at `offset`; whether the file, or what the node of a layout has of it, ends there.
     pub(crate) fn read(
         &self,
         access: Access<'_>,
@@ -104,15 +104,21 @@ impl Shared {
     ) -> Result<bool, Status> {
         let size = access.file.size();
         let bytes = size.saturating_sub(offset).min(bytes);
+        // As a server that keeps its part of the data in a file: behind what it has, that ends, whether or not others have more.
+        let (by_layout, mut ends) = (access.grant.number != 0, false);
         self.parts(access, offset, bytes, |owner, at, now| {
-            if owner == access.node.index {
+            let here = owner == access.node.index;
+            ends |= by_layout && here && access.node.store.ends_before(access.file.id, at);
+            if ends {
+                Ok(())
+            } else if here {
                 access.node.store.read(access.file.id, at, now as usize, out);
                 Ok(())
             } else {
                 access.node.interconnect.read(&self.nodes[owner], access.file.id, at, now as u32, out)
             }
         })?;
-        Ok(offset + bytes >= size)
+        Ok(ends || offset + bytes >= size)
     }
 
     /// Writes `data` at `offset`, as far as `stable` says; whether all of it is stable then: what another node keeps always is, because this

@@ -80,6 +80,44 @@ fn a_transfer_over_several_stripes_is_divided() {
     }
 }
 
+/// Nodes that have nothing of a file, or nothing behind a place, say that it ends there; the file does not.
+#[test]
+fn a_file_does_not_end_where_a_node_has_nothing_more() {
+    const SIZE: u64 = 64 * BLOCK as u64 + 1000;
+    /// A block of the third unit, which the first of two nodes has.
+    const WRITTEN: u64 = 20;
+    for layouts in LAYOUTS {
+        let cluster = cluster(layouts);
+        let mount = mount(&cluster, 0, "/striped", Version::Pnfs);
+        let file = mount.file("data", Open::New { mode: 0o640 }).expect("a new file");
+        mount.set_size(&file, SIZE).expect("a size");
+        let mut queue = mount.queue(QueueOptions::new(1, BLOCK), &[&file]).expect("a queue");
+        let blocks = Blocks::new(3, 64);
+        let mut done = Vec::new();
+        let mut one = |queue: &mut nfs::Queue| {
+            queue.submit_and_reap(1, &mut done).expect("a queue that works");
+            done.pop().map(|it| it.outcome)
+        };
+        blocks.stage_write(&mut queue, 0, WRITTEN, 1, Action::WriteDsync);
+        assert_eq!(one(&mut queue), Some(Outcome::Full), "{layouts:?}: {:?}", queue.trouble());
+        for block in 0..blocks.count {
+            queue.buffer_mut(0).fill(7);
+            blocks.stage_read(&mut queue, 0, block);
+            assert_eq!(one(&mut queue), Some(Outcome::Full), "{layouts:?}, block {block}");
+            if block == WRITTEN {
+                blocks.verify(&queue, 0, block, Some(1));
+            } else {
+                assert!(queue.buffer(0).iter().all(|&byte| byte == 0), "{layouts:?}, block {block}");
+            }
+        }
+        for (block, left) in [(64, 1000), (65, 0)] {
+            blocks.stage_read(&mut queue, 0, block);
+            assert_eq!(one(&mut queue), Some(Outcome::Short(left)), "{layouts:?}, block {block}");
+        }
+        assert!(queue.network().detours > 0, "{layouts:?}");
+    }
+}
+
 /// Stripes without gaps on three nodes, of which one has two, in an order of their own: each block is where it belongs, before and after moves to more and
 /// fewer nodes; who reads without a layout finds it there, too.
 #[test]

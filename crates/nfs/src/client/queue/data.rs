@@ -311,6 +311,13 @@ impl Queue {
             }
             slot.phase = Phase::Held(Nanos(0));
             let fault = match verdict {
+                // It ends where this server has nothing more of it: behind a hole, too. The server that was mounted knows the file's end.
+                Ok(Verdict::End(Outcome::Short(_))) => {
+                    slot.detour = true;
+                    self.network.detours += 1;
+                    land(slot, &self.files, &self.shared);
+                    continue;
+                }
                 Ok(Verdict::End(outcome)) => {
                     land(slot, &self.files, &self.shared);
                     self.in_flight -= 1;
