@@ -78,6 +78,7 @@ pub(crate) fn run(shared: &Weak<Shared>, node: usize, id: u64, stream: TcpStream
         let mut server = Server {
             shared,
             node,
+            boot: shared.upgrade().map_or(0, |shared| shared.nodes[node].v4.boot()),
             client: client.ip(),
             is_node: false,
             line,
@@ -98,6 +99,8 @@ pub(crate) fn run(shared: &Weak<Shared>, node: usize, id: u64, stream: TcpStream
 struct Server<'a> {
     shared: &'a Weak<Shared>,
     node: usize,
+    /// The start of the node that the connection was made to.
+    boot: u32,
     client: IpAddr,
     /// It is another node that asks.
     is_node: bool,
@@ -134,6 +137,9 @@ impl Server<'_> {
 
     fn answer_all(&mut self, shared: &Arc<Shared>, node: &Node) -> std::io::Result<()> {
         while let Some(message) = self.records.message().map_err(broken)? {
+            if node.v4.boot() != self.boot {
+                return Err(std::io::ErrorKind::ConnectionReset.into());
+            }
             match reply::decode(message).map_err(broken)? {
                 Message::Reply { xid, result } => {
                     if let (Ok(results), Some(waiting)) = (result, self.line.take(xid)) {

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use units::{Nanos, Seed, clock};
 
+/// Longest that a restart waits for calls that are carried out.
+const STRAGGLERS_MAX: Nanos = Nanos::millis(1_000);
 /// Most connections at once.
 const CONNECTIONS_MAX: usize = 1024;
 
@@ -139,13 +141,15 @@ impl Node {
 
     /// What a restart takes away.
     pub(crate) fn forget(&self) {
+        // Nobody begins anything any more by a connection of before.
         self.v4.forget();
-        self.replies.forget();
         // Those who are still at something have nobody to answer any more; what they do has to be over before.
-        let patience = clock::now() + Nanos::millis(200);
+        let patience = clock::now() + STRAGGLERS_MAX;
         while !lock(&self.connections).is_empty() && clock::now() < patience {
             clock::sleep(Nanos::millis(1));
         }
+        // What they did is lost now: a reply that said so and was kept would be the answer to the same call after the restart.
+        self.replies.forget();
         self.store.lose();
         self.verifier.store(Seed::draw().0, Ordering::Release);
     }

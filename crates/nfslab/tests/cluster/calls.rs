@@ -66,6 +66,36 @@ fn a_call_without_a_reply_is_done_once() {
     }
 }
 
+/// Two writes are at a server when it is restarted, the second behind the first: neither it nor an answer to it that was kept outlives that.
+#[test]
+fn what_a_server_was_at_when_it_was_restarted_is_not_taken_for_done() {
+    for version in [Version::V3, Version::V40, Version::V41] {
+        let cluster = start(ClusterOptions::default());
+        let mount = mount_with(cluster.target(0, "/a", version), MountOptions::default());
+        let file = mount.file("data", Open::New { mode: 0o640 }).expect("a new file");
+        let mut queue = mount.queue(QueueOptions::new(2, BLOCK), &[&file]).expect("a queue");
+        let blocks = Blocks::new(9, 2);
+        blocks.write_all(&mut queue, 1, Action::Write);
+        cluster.delay(0, Nanos::millis(80)).expect("it is slow");
+        (0..2).for_each(|slot| blocks.stage_write(&mut queue, slot, slot.into(), 2, Action::Write));
+        let mut done = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                clock::sleep(Nanos::millis(40));
+                cluster.restart(0).expect("a restart");
+                cluster.delay(0, Nanos(0)).expect("and fast again");
+            });
+            while done.len() < 2 {
+                queue.submit_and_reap(1, &mut done).expect("a queue that works");
+            }
+        });
+        assert!(done.iter().all(|it| it.outcome == Outcome::Full), "{version}: {done:?}");
+        blocks.read_all(&mut queue, 2);
+        sync(&mut queue);
+        blocks.read_all(&mut queue, 2);
+    }
+}
+
 /// The mount's target with these addresses as its paths.
 fn by(cluster: &Cluster, paths: &[[u8; 4]]) -> Target {
     // Its data is at the node that comes back.
