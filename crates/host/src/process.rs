@@ -64,21 +64,26 @@ impl Waits {
     /// Looks at all threads of `processes`; the one that has been in the same uninterruptible wait for at least `patience`, as far as
     /// earlier looks have seen.
     pub fn look(&mut self, processes: &[i32], patience: Nanos) -> Option<Process> {
-        let now = clock::now();
-        let mut waiting = BTreeMap::new();
+        let threads = processes.iter().map(|pid| format!("/proc/{pid}/task")).flat_map(|folder| {
+            let numbers = files::names(&folder).into_iter().filter_map(|name| name.parse().ok());
+            numbers.filter_map(|thread| wait(&folder, thread)).collect::<Vec<_>>()
+        });
+        let seen: Vec<_> = threads.collect();
+        self.note(clock::now(), seen, patience)
+    }
+
+    /// `waiting`: threads that wait, with how often each has waited so far.
+    fn note(&mut self, now: Nanos, waiting: Vec<(Process, u64)>, patience: Nanos) -> Option<Process> {
+        let before = std::mem::take(&mut self.since);
         let mut hung = None;
-        for folder in processes.iter().map(|pid| format!("/proc/{pid}/task")) {
-            for thread in files::names(&folder).iter().filter_map(|name| name.parse().ok()) {
-                let Some(found) = wait(&folder, thread) else { continue };
-                let before = self.since.get(&thread).filter(|(waits, _)| *waits == found.1);
-                let since = before.map_or(now, |(_, since)| *since);
-                waiting.insert(thread, (found.1, since));
-                if now - since >= patience {
-                    hung = Some(found.0);
-                }
+        for (thread, waits) in waiting {
+            let same = before.get(&thread.pid).filter(|(old, _)| *old == waits);
+            let since = same.map_or(now, |(_, since)| *since);
+            self.since.insert(thread.pid, (waits, since));
+            if now - since >= patience {
+                hung = Some(thread);
             }
         }
-        self.since = waiting;
         hung
     }
 }
@@ -122,6 +127,25 @@ mod tests {
         comes_to(pid, State::Killed(9));
         child.wait().unwrap();
         assert_eq!(look(pid), None);
+    }
+
+    #[test]
+    fn only_one_and_the_same_wait_hangs() {
+        let mut waits = Waits::default();
+        let patience = Nanos::millis(3_000);
+        let mut seen = |second: u64, all: &[(i32, u64)]| {
+            let thread = |&(pid, waits): &(i32, u64)| {
+                (Process { pid, name: "x".into(), state: State::Uninterruptible }, waits)
+            };
+            let found = waits.note(Nanos::millis(1000 * second), all.iter().map(thread).collect(), patience);
+            found.map(|process| process.pid)
+        };
+        assert_eq!(seen(1, &[(7, 40), (8, 1)]), None);
+        assert_eq!(seen(2, &[(7, 40), (8, 2)]), None);
+        assert_eq!(seen(4, &[(7, 40), (8, 3)]), Some(7), "three seconds in its fortieth wait");
+        assert_eq!(seen(5, &[(7, 41), (8, 3)]), None, "it came back, and waits anew");
+        assert_eq!(seen(6, &[(8, 3)]), None);
+        assert_eq!(seen(8, &[(7, 41), (8, 3)]), Some(8), "who was away meanwhile waits anew");
     }
 
     #[test]
