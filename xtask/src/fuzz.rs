@@ -5,10 +5,11 @@
 
 use crate::shell::{cargo, output, run as sh};
 use crate::{Failure, root};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const MINUTES: &str = "5";
 /// A message that takes longer is a hang, seconds.
@@ -78,6 +79,7 @@ struct Ground {
 
 /// What a run came to.
 struct Ran {
+    seconds: f64,
     cpu_seconds: f64,
     messages: u64,
     /// What it said, where it ended with a finding.
@@ -138,12 +140,15 @@ impl Ground {
             .stderr(also)
             .spawn()
             .map_err(|e| format!("cannot start {name}: {e}"))?;
+        let begun = Instant::now();
         let (cpu_seconds, code) = wait(child)?;
+        let seconds = begun.elapsed().as_secs_f64();
         let text = std::fs::read(&said).map_err(|e| format!("{}: {e}", said.display()))?;
         let text = String::from_utf8_lossy(&text);
         let messages = text.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
         let found = !matches!(code, Some(0 | INTERRUPTED));
         Ok(Ran {
+            seconds,
             cpu_seconds,
             messages: messages.and_then(|number| number.trim().parse().ok()).unwrap_or(0),
             found: found.then(|| said.display().to_string()),
@@ -206,30 +211,28 @@ fn cpu(stat: &Path) -> Option<f64> {
     Some((ticks()? + ticks()?) / TICKS)
 }
 
-/// `| target | CPU seconds | messages |`, summed over all runs.
+/// `| target | seconds | CPU seconds | messages |`, summed over all runs.
 fn add_to_tally(name: &str, ran: &Ran) -> Result<(), Failure> {
     let path = root().join("fuzz/tally.txt");
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    std::fs::write(&path, added(&text, name, ran.cpu_seconds, ran.messages))
-        .map_err(|e| format!("{}: {e}", path.display()))
+    let new = [ran.seconds.round() as u64, ran.cpu_seconds.round() as u64, ran.messages];
+    std::fs::write(&path, added(&text, name, new)).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn added(text: &str, name: &str, cpu_seconds: f64, messages: u64) -> String {
+fn added(text: &str, name: &str, new: [u64; 3]) -> String {
     let (head, rows): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
     let read = |row: &str| {
         let mut words = row.split_whitespace();
         let name = words.next()?.to_owned();
-        Some((name, words.next()?.parse::<u64>().ok()?, words.next()?.parse::<u64>().ok()?))
+        let mut number = || words.next()?.parse::<u64>().ok();
+        Some((name, [number()?, number()?, number()?]))
     };
-    let mut rows: Vec<_> = rows.into_iter().filter_map(read).collect();
-    let new = (cpu_seconds.round() as u64, messages);
-    match rows.iter_mut().find(|(of, ..)| of == name) {
-        Some(row) => (row.1, row.2) = (row.1 + new.0, row.2 + new.1),
-        None => rows.push((name.to_owned(), new.0, new.1)),
-    }
-    rows.sort();
-    let rows =
-        rows.iter().map(|(name, seconds, messages)| format!("{name:<10} {seconds:>8} {messages:>14}\n"));
+    let mut rows: BTreeMap<String, [u64; 3]> = rows.into_iter().filter_map(read).collect();
+    let sums = rows.entry(name.to_owned()).or_default();
+    sums.iter_mut().zip(new).for_each(|(sum, new)| *sum += new);
+    let rows = rows.iter().map(|(name, [seconds, cpu_seconds, messages])| {
+        format!("{name:<10} {seconds:>8} {cpu_seconds:>8} {messages:>14}\n")
+    });
     head.iter().map(|line| format!("{line}\n")).chain(rows).collect()
 }
 
@@ -239,12 +242,12 @@ mod tests {
 
     #[test]
     fn runs_add_up() {
-        let one = added("# head\n", "v4", 59.6, 1000);
-        assert_eq!(one, "# head\nv4               60           1000\n");
-        let two = added(&one, "records", 5.0, 7);
+        let one = added("# head\n", "v4", [80, 60, 1000]);
+        assert_eq!(one, "# head\nv4               80       60           1000\n");
+        let two = added(&one, "records", [6, 5, 7]);
         assert_eq!(
-            added(&two, "v4", 1.0, 1),
-            "# head\nrecords           5              7\nv4               61           1001\n"
+            added(&two, "v4", [2, 1, 1]),
+            "# head\nrecords           6        5              7\nv4               82       61           1001\n"
         );
     }
 
