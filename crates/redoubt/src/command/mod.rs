@@ -74,8 +74,8 @@ fn directory(command: &str, typed: &Path) -> Result<PathBuf> {
     match Target::resolve(typed, None)? {
         Target::Directory(path) => Ok(path),
         Target::Export(_) => bail!(
-            "{command} works on directories of this machine, and {} is an export. On an export work: redoubt calibrate, redoubt run; \
-             for {command}, mount it and give the directory",
+            "{command} works on directories of this machine, and {} is an export. On an export work redoubt calibrate, run, compare \
+             and sql; for {command}, mount it and give the directory",
             typed.display()
         ),
         Target::File(path) | Target::Device { path, .. } => bail!(
