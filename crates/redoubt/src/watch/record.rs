@@ -171,7 +171,10 @@ impl Recorded {
             history.note(Nanos(t.saturating_sub(zero)), text);
         }
         self.running = running;
-        let status = reader.status()?;
+        let mut status = reader.status()?;
+        if running && !self.has_sessions {
+            status += ": sessions come when their visit is over";
+        }
         let changed = status != self.subject.state || !ticks.is_empty() || seen > 0;
         self.subject.state = status;
         Ok(changed)
