@@ -18,8 +18,6 @@ use units::{Nanos, Seed, clock};
 
 /// Moves during one trial of [`Workload::ReadMoved`], evenly over its window: an even number, so that the data ends where it was.
 const MOVES: usize = 4;
-/// A move counts when the window went on for so long afterwards: who no longer reads follows nothing.
-const TIME_TO_FOLLOW: Nanos = Nanos::millis(100);
 
 /// What went on at the nodes during a trial.
 #[derive(Default)]
@@ -162,11 +160,11 @@ impl Comparison<'_> {
         // Also when it was cut short.
         cluster.move_to(home)?;
         let (trial, made) = (trial?, made?);
-        let counts = |at: Nanos| at + TIME_TO_FOLLOW <= trial.window.end;
+        // Who no longer reads follows nothing: half of the usual time between moves has to be left.
+        let counts = |at: Nanos| at + Nanos(between.0 / 2) <= trial.window.end;
         let made = made.into_iter().filter(|at| counts(*at)).count();
         let followed = export::followed(&self.options.directory);
-        let followed: Vec<_> =
-            followed.into_iter().filter(|it| it.at >= since && it.at <= trial.window.end).collect();
+        let followed: Vec<_> = followed.into_iter().filter(|it| it.at >= since).collect();
         // Each file of the database follows by itself; a move is followed when any of them did.
         let stall_max = followed.iter().map(|followed| followed.stall).max().unwrap_or_default();
         let times = |path: &str| followed.iter().filter(|it| it.path == path).count();
