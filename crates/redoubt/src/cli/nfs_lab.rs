@@ -17,7 +17,7 @@ pub struct NfsLab {
     /// Port of all of them [default: one that is free].
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     pub port: u16,
-    /// Layouts: none, files, flex-v3 or flex-v4.1.
+    /// Layouts: none, files, dense (files, in dense stripes), flex-v3 or flex-v4.1.
     #[arg(long, default_value = "files")]
     pub layouts: String,
     /// Most memory for data, MiB.
