@@ -105,7 +105,7 @@ fn modes_of_the_engine_as_the_kernel_sees_them() {
     ] {
         let stage = Stage::new();
         let mut words =
-            vec!["trace", "--target", "engine", "--io", mode, "--seconds", "1", "--sessions", "3", "--json"];
+            vec!["trace", "--target", "engine", "--io", mode, "--seconds", "2", "--sessions", "3", "--json"];
         words.extend(api.iter().flat_map(|api| ["--api", api]));
         let seen = trace(&stage.run(&words).ok());
         assert_eq!(seen["events_lost"], 0, "{mode}");
