@@ -73,7 +73,7 @@ pub enum IoError {
         path: PathBuf,
     },
     /// No space, or over a quota.
-    #[error("{path}: {call} found no space ({}); `df -h {path}` shows what is left; free some, or choose a smaller size", explain(*.errno))]
+    #[error("{path}: {call} found no space ({}); look at what is left (`df -h`; of an export, on its server), free some, or choose a smaller size", explain(*.errno))]
     NoSpace {
         /// The file.
         path: PathBuf,
