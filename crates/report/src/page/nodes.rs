@@ -9,6 +9,8 @@ use crate::words;
 /// Bars of so many nodes are told apart.
 const COLOURS: usize = 4;
 const BAR_WIDTH: f64 = 190.0;
+/// Where the columns of moves stand beside.
+const BAR_WIDTH_OF_MOVES: f64 = 150.0;
 
 pub(super) fn section(comparison: &Comparison) -> String {
     let Some(first) = comparison.nodes.first() else { return String::new() };
@@ -26,14 +28,15 @@ pub(super) fn section(comparison: &Comparison) -> String {
             continue;
         }
         let most = here.iter().map(|nodes| nodes.cpu_ns_all()).fold(0.0, f64::max);
-        let moves = match here.iter().any(|nodes| nodes.moves.is_some()) {
-            true => "<th scope=\"col\">followed</th><th scope=\"col\">longest stall</th>",
-            false => "",
+        let (moves, bar) = match here.iter().any(|nodes| nodes.moves.is_some()) {
+            true => {
+                ("<th scope=\"col\">followed</th><th scope=\"col\">longest stall</th>", BAR_WIDTH_OF_MOVES)
+            }
+            false => ("", BAR_WIDTH),
         };
-        let rows: String = here.into_iter().map(|nodes| row(comparison, nodes, most)).collect();
+        let rows: String = here.into_iter().map(|nodes| row(comparison, nodes, most, bar)).collect();
         tables.push_str(&format!(
-            "<h3>{}</h3>\n<div class=\"scroll\"><table>\n<thead><tr><th></th><th class=\"text\" scope=\"col\">processor time of the nodes for \
-             one request</th><th></th>{cpu}<th scope=\"col\">wrong node</th>{bytes}{moves}</tr></thead>\n\
+            "<h3>{}</h3>\n<div class=\"scroll\"><table>\n<thead><tr><th></th><th class=\"text\" scope=\"col\">processor time for one request</th><th></th>{cpu}<th scope=\"col\">wrong node</th>{bytes}{moves}</tr></thead>\n\
              <tbody>\n{rows}</tbody></table></div>\n",
             escape(&words::capital(&comparison.workloads[workload].title)),
         ));
@@ -51,7 +54,7 @@ fn colour(index: usize) -> String {
     format!("c n-{}", index % COLOURS)
 }
 
-fn row(comparison: &Comparison, nodes: &Nodes, most: f64) -> String {
+fn row(comparison: &Comparison, nodes: &Nodes, most: f64, width: f64) -> String {
     let part = |(index, node): (usize, &crate::model::nodes::Node)| {
         let time = words::latency(nodes.cpu_ns(node));
         Part {
@@ -72,7 +75,7 @@ fn row(comparison: &Comparison, nodes: &Nodes, most: f64) -> String {
     format!(
         "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td>{}<td>{}</td>{}{moves}</tr>\n",
         escape(&comparison.configurations[nodes.configuration].name),
-        bar::parts(BAR_WIDTH, 24.0, &parts, most),
+        bar::parts(width, 24.0, &parts, most),
         words::latency(nodes.cpu_ns_all()),
         cells(&|node| words::percent(node.cpu_share())),
         nodes.wrong_share().map_or_else(|| "–".into(), words::share),
