@@ -57,9 +57,8 @@ impl Target {
                     path.display()
                 ));
             }
-            let url = path.to_string_lossy().parse::<nfs::Url>();
-            let url = url.map_err(|error| LabError::Target(error.to_string()))?;
-            return Ok(Self::Export(Export::mount(&url, None)?));
+            let (export, _) = Export::at(&path.to_string_lossy(), false)?;
+            return Ok(Self::Export(export));
         }
         let real = match path.canonicalize() {
             Ok(real) => real,

@@ -32,7 +32,7 @@ pub struct Meanwhile {
 
 /// Moves of data under a load.
 pub struct Moves {
-    /// How often the data went to the other node.
+    /// How often the data went to the other node, with time left to follow it.
     pub made: u32,
     /// How often our client sent its requests there afterwards.
     pub followed: u32,

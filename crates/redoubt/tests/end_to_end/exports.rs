@@ -172,7 +172,7 @@ fn wrong_ways_and_moves_are_measured_on_a_cluster_of_our_own() {
         nodes.iter().find(|n| n["configuration"] == "pNFS data on A" && n["workload"] == "read-moved");
     let moves = &moved.expect("moves")["moves"];
     let count = |what: &str| moves[what].as_u64().expect("a number");
-    // One that is made when the window is over is followed by nobody.
+    // On a busy machine the client may be told too late for one in four.
     assert!(count("made") > 0 && count("followed") * 4 >= count("made") * 3, "{moves}");
 }
 
